@@ -1,63 +1,140 @@
 package scheme
 
 import (
+	"fmt"
 	"reflect"
+	"sync"
+	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Scheme maps a GroupVersionKind to its Go type and back.
-type Scheme struct{}
+var (
+	_ runtime.ObjectTyper     = (*Scheme)(nil)
+	_ runtime.ObjectCreater   = (*Scheme)(nil)
+	_ runtime.ObjectDefaulter = (*Scheme)(nil)
+)
 
-// New returns an empty Scheme.
-func New() *Scheme { panic("skeleton") }
+// Scheme maps kinds to Go types and back. It is made by New or Builtin, grows
+// by Install and the Add methods, and never shrinks. All methods are safe for
+// concurrent use. Upstream: apimachinery's runtime.Scheme.
+type Scheme struct {
+	mu    sync.Mutex            // one registration at a time
+	state atomic.Pointer[table] // never nil; what it points to never changes
+}
 
-// Builtin returns a new Scheme that knows every built-in Kubernetes group.
-func Builtin() *Scheme { panic("skeleton") }
+// New returns a Scheme that knows what every API server speaks, whatever its
+// groups: metadata-only objects, Status, discovery, watch events and the option
+// types of requests in version v1.
+func New() *Scheme { return newScheme(base()) }
 
-// Install takes the AddToScheme of any existing API package.
-func (s *Scheme) Install(fns ...func(*runtime.Scheme) error) error { panic("skeleton") }
+// Builtin returns a new Scheme that knows every group that Kubernetes itself
+// serves. It is cheap: schemes start from one immutable table. Upstream:
+// client-go's kubernetes/scheme.Scheme, which is one for the whole process.
+func Builtin() *Scheme { return newScheme(builtin()) }
 
-// AddKnownTypes registers objects under their Go type's name.
+func newScheme(t *table) *Scheme {
+	s := &Scheme{}
+	s.state.Store(t)
+	return s
+}
+
+// AddKnownTypes registers objects in gv, each under the name of its Go type.
+// The objects are pointers to structs. It returns a *ConflictError if a kind has
+// another type already.
 func (s *Scheme) AddKnownTypes(gv schema.GroupVersion, objects ...runtime.Object) error {
-	panic("skeleton")
+	return s.update(func(t *table) error {
+		t.observe(gv)
+		for _, object := range objects {
+			if err := t.addUnderOwnName(gv, object); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
-// AddKnownTypeWithName registers an object under a kind.
+// AddKnownTypeWithName registers an object, a pointer to a struct, under a kind.
+// It returns a *ConflictError if the kind has another type already.
 func (s *Scheme) AddKnownTypeWithName(gvk schema.GroupVersionKind, object runtime.Object) error {
-	panic("skeleton")
+	return s.update(func(t *table) error { return t.add(gvk, object) })
 }
 
-// AddUnversionedTypes registers types that mean the same in every version.
+// AddUnversionedTypes registers objects that mean the same in every version,
+// such as Status: New makes them for any group and version, ObjectKinds says
+// that they are unversioned, GVKForObject refuses them.
 func (s *Scheme) AddUnversionedTypes(gv schema.GroupVersion, objects ...runtime.Object) error {
-	panic("skeleton")
+	return s.update(func(t *table) error {
+		t.observe(gv)
+		for _, object := range objects {
+			if err := t.addUnderOwnName(gv, object); err != nil {
+				return err
+			}
+			if err := t.setUnversioned(reflect.TypeOf(object).Elem()); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
-// AddTypeDefaultingFunc registers a function that fills in an object's defaults.
-func (s *Scheme) AddTypeDefaultingFunc(object runtime.Object, fn func(any)) error { panic("skeleton") }
-
-// Default fills in the defaults of an object.
-func (s *Scheme) Default(object runtime.Object) { panic("skeleton") }
-
-// New returns a new zero object of a kind.
-func (s *Scheme) New(gvk schema.GroupVersionKind) (runtime.Object, error) { panic("skeleton") }
-
-// ObjectKinds returns the kinds of an object's Go type, and whether it is unversioned.
-func (s *Scheme) ObjectKinds(object runtime.Object) ([]schema.GroupVersionKind, bool, error) {
-	panic("skeleton")
+// update changes the table by a copy, so that an error leaves no trace and
+// lookups go on meanwhile.
+func (s *Scheme) update(change func(*table) error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := s.state.Load().clone()
+	if err := change(t); err != nil {
+		return fmt.Errorf("scheme: %w", err)
+	}
+	s.state.Store(t)
+	return nil
 }
 
-// GVKForObject returns the one kind that an object has.
-func (s *Scheme) GVKForObject(object runtime.Object) (schema.GroupVersionKind, error) {
-	panic("skeleton")
+// New returns a new zero object of a kind, without its TypeMeta. The error for an
+// unknown kind satisfies runtime.IsNotRegisteredError: Install the package that
+// has it.
+func (s *Scheme) New(gvk schema.GroupVersionKind) (runtime.Object, error) {
+	t := s.state.Load()
+	goType, ok := t.goTypes[gvk]
+	if !ok {
+		goType, ok = t.unversionedKinds[gvk.Kind]
+	}
+	if !ok {
+		return nil, runtime.NewNotRegisteredErrForKind(name, gvk)
+	}
+	return newObject(goType), nil
 }
 
 // Recognizes says whether a kind is registered.
-func (s *Scheme) Recognizes(gvk schema.GroupVersionKind) bool { panic("skeleton") }
+func (s *Scheme) Recognizes(gvk schema.GroupVersionKind) bool {
+	_, ok := s.state.Load().goTypes[gvk]
+	return ok
+}
 
-// AllKnownTypes returns all registered kinds.
-func (s *Scheme) AllKnownTypes() map[schema.GroupVersionKind]reflect.Type { panic("skeleton") }
+// AllKnownTypes returns all registered kinds. The map is the caller's.
+func (s *Scheme) AllKnownTypes() map[schema.GroupVersionKind]reflect.Type {
+	all := s.state.Load().goTypes
+	result := make(map[schema.GroupVersionKind]reflect.Type, len(all))
+	for gvk, goType := range all {
+		result[gvk] = goType
+	}
+	return result
+}
 
-// Codecs returns the serializers of this scheme: what rest.Config asks for.
-func (s *Scheme) Codecs() runtime.NegotiatedSerializer { panic("skeleton") }
+// KnownTypes returns the kinds of one version by name. The map is the caller's.
+func (s *Scheme) KnownTypes(gv schema.GroupVersion) map[string]reflect.Type {
+	result := map[string]reflect.Type{}
+	for gvk, goType := range s.state.Load().goTypes {
+		if gvk.GroupVersion() == gv {
+			result[gvk.Kind] = goType
+		}
+	}
+	return result
+}
+
+// name stands in apimachinery's "not registered" errors as the scheme's name: it
+// tells the reader what to do, since those errors cannot be wrapped (see
+// runtime.IsNotRegisteredError).
+const name = "governor: Scheme.Install adds a package's types"
