@@ -2,86 +2,321 @@ package workqueue
 
 import (
 	"context"
+	"sync"
 	"time"
 )
 
-// Queue hands each key to one worker at a time.
-type Queue[K comparable] struct{}
+// Queue hands each key to one worker at a time. The package's documentation has
+// its contract. Make one with [New]; it may be used from any number of
+// goroutines.
+//
+// What is to come of a key, and whether a worker has it, are two things:
+//
+//	             AddAfter              time passes
+//	unqueued ───────────────► waiting ─────────────┐
+//	    │ Add                    │ Add             │
+//	    └────────────────────────┴─────────────────┤
+//	                                               ▼
+//	                    does a worker have the key already?
+//	                       │ no                    │ yes
+//	                       ▼           Done        ▼
+//	          Get ◄───── ready ◄───────────────── held
+//	           │
+//	           ▼         Done
+//	       in flight ──────────► not in flight
+//
+// Get makes the key unqueued again, so it can be added while it is in flight.
+// A key that is unqueued and not in flight is forgotten.
+//
+// The classic picture of this queue has three sets. Here they are: dirty is
+// ready and held, processing is in flight, and the order is in ready.
+type Queue[K comparable] struct {
+	name    string
+	limiter RateLimiter[K]
+	metrics Metrics
+	made    time.Time     // moments count from here, see now
+	drained chan struct{} // closed when the queue is shut down and empty
+
+	mu sync.Mutex
+
+	// Invariants, which valid checks:
+	//
+	//  1. entries has every key that is queued or in flight, under its own
+	//     name, and no other.
+	//  2. ready has exactly the entries in state ready, each once, in the lane
+	//     of its priority; the busy lanes are those that are not empty.
+	//  3. waiting has exactly the entries in state waiting, each once.
+	//  4. inFlight has exactly the entries that are in flight, each once, the
+	//     longest first.
+	//  5. Nothing is ready and in flight; what is held is in flight.
+	//  6. Each item of a heap knows its index, and none comes before its parent.
+	//  7. The timer goes off when the earliest of waiting is due, or before.
+	//  8. While somebody waits in Get, as many have been woken as keys are
+	//     ready, or more.
+	//  9. When shut, nothing waits and no timer is set; drained is closed if,
+	//     and only if, nothing is left.
+	//  10. Entries in free hold no key.
+
+	entries  table[K, *entry[K]] // +checklocks:mu
+	ready    lanes[K]            // +checklocks:mu
+	waiting  heap[*entry[K]]     // +checklocks:mu
+	inFlight list[K]             // +checklocks:mu
+	free     *entry[K]           // +checklocks:mu
+	waiters  waiters             // +checklocks:mu
+	timer    *time.Timer         // +checklocks:mu
+	armed    time.Duration       // +checklocks:mu
+	shut     bool                // +checklocks:mu
+}
 
 // Options tunes a Queue. The zero value, and nil, are ready to use.
 type Options[K comparable] struct {
-	// Name is used in errors and snapshots.
+	// Name is in snapshots and in the error of ShutDownWithDrain. It may be empty.
 	Name string
-	// RateLimiter decides the delay of AddRateLimited; nil means DefaultControllerRateLimiter.
+	// RateLimiter decides the delay of AddRateLimited. Nil means
+	// DefaultControllerRateLimiter. It is called while the queue is not locked.
 	RateLimiter RateLimiter[K]
 	// Metrics hears of what happens; nil means nobody.
 	Metrics Metrics
 }
 
-// AddOptions says how AddWith adds.
+// AddOptions says how AddWith adds. The zero value adds as Add does.
 type AddOptions struct {
 	// After is the delay; zero and negative mean at once.
 	After time.Duration
-	// RateLimited adds the rate limiter's delay.
+	// RateLimited asks the rate limiter for the delay, and counts a failure of
+	// the key by that. When After is positive too, the shorter of both counts.
 	RateLimited bool
-	// Priority; higher comes first, the ordinary is 0.
+	// Priority: higher comes first, the ordinary is 0.
 	Priority int
 }
 
 // Item is a key in a worker's hands.
 type Item[K comparable] struct {
-	Key      K
+	// Key is what to work on, and what to call Done with.
+	Key K
+	// Priority is the one with which it came out. A worker that adds the key
+	// again uses it so that a retry is as urgent as the first try.
 	Priority int
 }
 
 // New returns an empty Queue.
-func New[K comparable](o *Options[K]) *Queue[K] { panic("skeleton") }
-
-// Add adds at priority 0, at once.
-func (q *Queue[K]) Add(key K) { panic("skeleton") }
-
-// AddAfter adds when d has passed.
-func (q *Queue[K]) AddAfter(key K, d time.Duration) { panic("skeleton") }
-
-// AddRateLimited adds when the rate limiter says so.
-func (q *Queue[K]) AddRateLimited(key K) { panic("skeleton") }
-
-// AddWith is the general form of Add.
-func (q *Queue[K]) AddWith(o AddOptions, keys ...K) { panic("skeleton") }
-
-// Get waits for a key that is ready. It returns ErrShutDown when there will be none, or ctx's error.
-func (q *Queue[K]) Get(ctx context.Context) (Item[K], error) { panic("skeleton") }
-
-// Done says that a worker has ended with a key.
-func (q *Queue[K]) Done(key K) { panic("skeleton") }
-
-// Forget ends the key's back-off.
-func (q *Queue[K]) Forget(key K) { panic("skeleton") }
-
-// NumRequeues is how often the key was rate limited since Forget.
-func (q *Queue[K]) NumRequeues(key K) int { panic("skeleton") }
-
-// Len is how many keys are ready.
-func (q *Queue[K]) Len() int { panic("skeleton") }
-
-// ShutDown ends the queue; nothing more goes in.
-func (q *Queue[K]) ShutDown() { panic("skeleton") }
-
-// RateLimiter decides how long a failing key waits.
-type RateLimiter[K comparable] interface {
-	When(key K) time.Duration
-	Forget(key K)
-	NumRequeues(key K) int
+func New[K comparable](o *Options[K]) *Queue[K] {
+	if o == nil {
+		o = &Options[K]{}
+	}
+	limiter := o.RateLimiter
+	if limiter == nil {
+		limiter = DefaultControllerRateLimiter[K]()
+	}
+	return &Queue[K]{
+		name:    o.Name,
+		limiter: limiter,
+		metrics: o.Metrics,
+		made:    time.Now(),
+		drained: make(chan struct{}),
+		armed:   never,
+	}
 }
 
-// Metrics hears of one queue's life. Implementations use only predeclared types and package time.
-type Metrics interface {
-	// Added counts an Add; retry says that it was delayed or rate limited.
-	Added(retry bool)
-	// Depth says that the number of ready keys of a priority changed.
-	Depth(priority, change int)
-	// Got says how long a key waited from its (ready) Add to Get.
-	Got(waited time.Duration)
-	// Done says how long a worker had a key.
-	Done(worked time.Duration)
+// Add adds key at priority 0, at once.
+func (q *Queue[K]) Add(key K) { q.add(key, 0, 0) }
+
+// AddAfter adds key at priority 0 when d has passed; at once if d is zero or
+// less. A key that is ready stays so, and one that waits comes out at the
+// earlier of both times.
+func (q *Queue[K]) AddAfter(key K, d time.Duration) { q.add(key, 0, d) }
+
+// AddRateLimited adds key at priority 0 when the rate limiter says so.
+func (q *Queue[K]) AddRateLimited(key K) { q.AddWith(AddOptions{RateLimited: true}, key) }
+
+// AddWith is the general form of Add, for several keys.
+// Upstream: PriorityQueue.AddWithOpts.
+func (q *Queue[K]) AddWith(o AddOptions, keys ...K) {
+	for _, key := range keys {
+		delay := o.After
+		if o.RateLimited {
+			limit := q.limiter.When(key)
+			if delay <= 0 || limit < delay {
+				delay = limit
+			}
+		}
+		q.add(key, o.Priority, delay)
+	}
+}
+
+func (q *Queue[K]) add(key K, priority int, delay time.Duration) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.shut {
+		return
+	}
+	now := q.now()
+	q.expireLocked(now)
+	e := q.entries.get(key)
+	if e == nil {
+		e = q.newEntryLocked(key)
+	}
+	if e.state == unqueued {
+		e.priority, e.since = priority, now
+		if q.metrics != nil {
+			q.metrics.Added(delay > 0)
+		}
+	} else if priority > e.priority {
+		q.raiseLocked(e, priority)
+	}
+	switch {
+	case e.state == ready || e.state == held:
+		// It is due already; a delay cannot take that back.
+	case delay <= 0:
+		if e.state == waiting {
+			q.waiting.remove(e.index)
+		}
+		q.dueLocked(e, now)
+	default:
+		q.delayLocked(e, now, delay)
+	}
+}
+
+// raiseLocked gives e a higher priority, wherever it is queued.
+//
+// +checklocks:q.mu
+func (q *Queue[K]) raiseLocked(e *entry[K], priority int) {
+	if e.state == ready {
+		q.ready.remove(e)
+		q.depthLocked(e, -1)
+	}
+	e.priority = priority
+	if e.state == ready {
+		q.ready.append(e)
+		q.depthLocked(e, +1)
+	}
+}
+
+// dueLocked makes e ready, or, while a worker has it, as good as ready. It is
+// due since the moment since.
+//
+// +checklocks:q.mu
+func (q *Queue[K]) dueLocked(e *entry[K], since time.Duration) {
+	e.since = since
+	if e.inFlight {
+		e.state = held
+		return
+	}
+	e.state = ready
+	q.ready.append(e)
+	q.depthLocked(e, +1)
+	q.wakeLocked()
+}
+
+// +checklocks:q.mu
+func (q *Queue[K]) depthLocked(e *entry[K], change int) {
+	if q.metrics != nil {
+		q.metrics.Depth(e.priority, change)
+	}
+}
+
+// Get waits for a key that is ready and gives it to the caller, who must call
+// Done with it. It returns [ErrShutDown] when the queue is shut down and nothing
+// is ready, and ctx's error as soon as ctx has ended, whatever is ready.
+// Upstream: PriorityQueue.GetWithPriority.
+func (q *Queue[K]) Get(ctx context.Context) (Item[K], error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for {
+		if err := ctx.Err(); err != nil {
+			q.wakeLocked() // if this Get was woken, somebody else should be now
+			return Item[K]{}, err
+		}
+		now := q.now()
+		q.expireLocked(now)
+		if e := q.ready.pop(); e != nil {
+			q.depthLocked(e, -1)
+			if q.metrics != nil {
+				q.metrics.Got(now - e.since)
+			}
+			e.state, e.inFlight = unqueued, true
+			e.taken, e.takenPriority = now, e.priority
+			q.inFlight.append(e)
+			return Item[K]{e.key, e.priority}, nil
+		}
+		if q.shut {
+			return Item[K]{}, ErrShutDown
+		}
+		q.waitLocked(ctx)
+	}
+}
+
+// Done says that a worker has ended with a key. If the key was added meanwhile
+// and is due, it is ready now. Done of a key that no worker has changes nothing;
+// but when another worker has got the key by then, the queue cannot tell one
+// call from the other.
+func (q *Queue[K]) Done(key K) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	e := q.entries.get(key)
+	if e == nil || !e.inFlight {
+		return
+	}
+	if q.waiting.len() > 0 {
+		q.expireLocked(q.now())
+	}
+	if q.metrics != nil {
+		q.metrics.Done(q.now() - e.taken)
+	}
+	q.inFlight.remove(e)
+	e.inFlight = false
+	switch e.state {
+	case held:
+		q.dueLocked(e, e.since)
+	case unqueued:
+		q.releaseLocked(e)
+		q.drainedLocked()
+	}
+}
+
+// newEntryLocked makes an entry for a key that has none.
+//
+// +checklocks:q.mu
+func (q *Queue[K]) newEntryLocked(key K) *entry[K] {
+	e := q.free
+	if e == nil {
+		e = &entry[K]{}
+	} else {
+		q.free, e.next = e.next, nil
+	}
+	e.key = key
+	q.entries.set(key, e)
+	return e
+}
+
+// releaseLocked ends an entry's life if there is no more use for it. The entry
+// is kept for another key until the table shrinks.
+//
+// +checklocks:q.mu
+func (q *Queue[K]) releaseLocked(e *entry[K]) {
+	if e.state != unqueued || e.inFlight {
+		return
+	}
+	if q.entries.remove(e.key) {
+		q.free = nil
+		return
+	}
+	*e = entry[K]{next: q.free}
+	q.free = e
+}
+
+// Forget ends the key's back-off: the rate limiter counts its failures anew.
+// It has nothing to do with whether the key is queued.
+func (q *Queue[K]) Forget(key K) { q.limiter.Forget(key) }
+
+// NumRequeues is how often the key was rate limited since Forget.
+func (q *Queue[K]) NumRequeues(key K) int { return q.limiter.NumRequeues(key) }
+
+// Len is how many keys are ready: those that wait for a delay, or are with a
+// worker, do not count.
+func (q *Queue[K]) Len() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.expireLocked(q.now())
+	return q.ready.len
 }
