@@ -2,102 +2,189 @@ package informer
 
 import (
 	"context"
-	"iter"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
 	"time"
-
-	"governor/client"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ListWatcher lists and watches one kind in one scope. client.ListWatch is one.
-type ListWatcher interface {
-	// List requests one page and hands over its objects one by one; an error
-	// beside a nil object is one object that could not be decoded.
-	List(ctx context.Context, opts metav1.ListOptions, yield func(client.Object, error) bool) (metav1.ListMeta, error)
-	// Watch yields the events of one stream, then its error if it did not end well.
-	Watch(ctx context.Context, opts metav1.ListOptions) iter.Seq2[client.Event, error]
-}
+// Informer keeps a Store true and tells Handlers. Its methods are safe for
+// concurrent use. Upstream: client-go's cache.SharedIndexInformer.
+type Informer struct {
+	options   *Options
+	fifo      *DeltaFIFO
+	reflector *Reflector
+	processor *processor
 
-// Store is the copy that an Informer keeps true. cache.Indexer is one. The
-// Informer is its only writer; reads may come from anywhere, at any time.
-type Store interface {
-	// Get returns the stored object, nil when there is none.
-	Get(key client.ObjectKey) client.Object
-	// List returns all objects: one consistent state.
-	List() []client.Object
-	// Update puts and deletes objects in one step: a reader sees all of it or
-	// none. resourceVersion is the server's after the step.
-	Update(put []client.Object, remove []client.ObjectKey, resourceVersion string) error
-	// Replace makes objects the whole content, in one step.
-	Replace(objects []client.Object, resourceVersion string) error
+	// mu guards what follows. It is taken before the processor's.
+	mu       sync.Mutex
+	running  bool
+	start    func(*Registration) // starts a handler's goroutine; nil when Run is not there to own it
+	handlers []*Registration     // in the order in which they came
 }
-
-// Handler hears of every change, after the store has it. Calls for one Handler
-// come one at a time, in order. Objects are shared: read them only.
-type Handler interface {
-	OnAdd(obj client.Object, isInInitialList bool)
-	OnUpdate(oldObj, newObj client.Object)
-	// OnDelete gets the last known state. finalStateUnknown says that the
-	// delete itself was missed, so that the state may be older than the last.
-	OnDelete(obj client.Object, finalStateUnknown bool)
-}
-
-// Options tunes an Informer. The zero value, and nil, are ready to use.
-type Options struct {
-	// Name is used in logs and errors: the kind, and the namespace if scoped.
-	Name string
-	// Transform changes each object once, before it is stored; nil means none.
-	Transform func(client.Object) (client.Object, error)
-	// ResyncPeriod is how often handlers that ask for it hear of every object again; zero means never.
-	ResyncPeriod time.Duration
-	// WatchErrorHandler hears of each failed list or watch; nil means a log line.
-	WatchErrorHandler func(ctx context.Context, err error)
-}
-
-// Informer keeps a Store true and tells Handlers.
-type Informer struct{}
 
 // New returns an Informer that does nothing until Run.
-func New(lw ListWatcher, store Store, o *Options) *Informer { panic("skeleton") }
-
-// Run keeps the store true until ctx ends. It returns when every goroutine that it started has ended.
-func (i *Informer) Run(ctx context.Context) error { panic("skeleton") }
-
-// AddHandler may be called before, while and after the Informer runs. A late handler hears of every
-// stored object as an add in the initial list, then of every later change.
-func (i *Informer) AddHandler(h Handler) (*Registration, error) { panic("skeleton") }
-
-// Synced is closed when the store holds the first complete list.
-func (i *Informer) Synced() <-chan struct{} { panic("skeleton") }
-
-// HasSynced says whether Synced is closed.
-func (i *Informer) HasSynced() bool { panic("skeleton") }
-
-// Status says how the Informer is.
-func (i *Informer) Status() Status { panic("skeleton") }
-
-// Status is a moment of an Informer.
-type Status struct {
-	State           State
-	LastError       error // of the last failed list or watch; nil after a success
-	LastEvent       time.Time
-	ResourceVersion string
-	Lists, Watches  int
-	Objects         int
+func New(lw ListWatcher, store Store, o *Options) *Informer {
+	fifo := NewDeltaFIFO()
+	return &Informer{
+		options:   o,
+		fifo:      fifo,
+		reflector: NewReflector(lw, fifo, o),
+		processor: newProcessor(store),
+	}
 }
 
-// State is what a reflector is doing.
-type State int
+// Run keeps the store true until ctx ends, and then returns nil, when every
+// goroutine that it started has ended. It may be called again: the Informer
+// goes on from where it was, and handlers hear of what changed meanwhile. A
+// second Run at the same time returns ErrRunning.
+func (i *Informer) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var wg sync.WaitGroup
+	err := i.begin(func(r *Registration) {
+		r.running.Add(1)
+		wg.Go(func() {
+			defer r.running.Done()
+			r.run(ctx)
+		})
+	})
+	if err != nil {
+		return err
+	}
+	wg.Go(func() { i.reflector.Run(ctx) })
+	if period := i.options.resyncPeriod(); period > 0 {
+		wg.Go(func() { i.resync(ctx, period) })
+	}
+	i.consume(ctx)
+	i.stopStarting()
+	wg.Wait()
+	i.end()
+	return nil
+}
 
-// Registration is a Handler's place at an Informer.
-type Registration struct{}
+// begin marks the Informer as running, and starts the handlers that are there.
+func (i *Informer) begin(start func(*Registration)) error {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.running {
+		return ErrRunning
+	}
+	i.running, i.start = true, start
+	for _, r := range i.handlers {
+		start(r)
+	}
+	return nil
+}
 
-// Synced is closed when the handler has handled the initial list.
-func (r *Registration) Synced() <-chan struct{} { panic("skeleton") }
+// stopStarting makes sure that no handler is started any more: Run waits for all.
+func (i *Informer) stopStarting() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.start = nil
+}
+
+func (i *Informer) end() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.running = false
+}
+
+// consume takes deltas from the FIFO into the store and the event log.
+func (i *Informer) consume(ctx context.Context) {
+	var batch []Delta
+	for {
+		var err error
+		if batch, err = i.fifo.Pop(ctx, batch); err != nil {
+			return
+		}
+		if err := i.processor.process(batch); err != nil {
+			i.fifo.Refuse(err)
+		}
+	}
+}
+
+// resync asks, each period, for every object to be told again. It goes through
+// the FIFO as all else does: no handler is told what a delta in the queue, or
+// in the log, has made old.
+func (i *Informer) resync(ctx context.Context, period time.Duration) {
+	ticker := time.NewTicker(period)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
+		if i.HasSynced() && i.wantsResync() {
+			// An error means that a list is coming, or the end: no loss.
+			_ = i.fifo.Push(ctx, Delta{Type: Resync})
+		}
+	}
+}
+
+func (i *Informer) wantsResync() bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return slices.ContainsFunc(i.handlers, func(r *Registration) bool { return r.resync })
+}
+
+// AddHandler may be called before, while and after the Informer runs. A late
+// handler hears of every stored object as an add in the initial list, then of
+// every later change. Its calls come while the Informer runs.
+func (i *Informer) AddHandler(h Handler, o *HandlerOptions) (*Registration, error) {
+	if h == nil {
+		return nil, errors.New("informer: AddHandler needs a handler, not nil")
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	r := newRegistration(i, h, o.orZero())
+	i.handlers = append(i.handlers, r)
+	if i.start != nil {
+		i.start(r)
+	}
+	return r, nil
+}
+
+func (i *Informer) forget(r *Registration) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.handlers = slices.DeleteFunc(i.handlers, func(x *Registration) bool { return x == r })
+}
+
+// Synced is closed when the store holds the first complete list. It stays so.
+func (i *Informer) Synced() <-chan struct{} { return i.processor.synced }
 
 // HasSynced says whether Synced is closed.
-func (r *Registration) HasSynced() bool { panic("skeleton") }
+func (i *Informer) HasSynced() bool { return closed(i.processor.synced) }
 
-// Remove ends the calls, and returns when the last one has returned. It must not be called by the handler itself.
-func (r *Registration) Remove() { panic("skeleton") }
+// WaitFor returns nil when the store has come to resourceVersion, or past it, by
+// an event, a bookmark or a list. Otherwise it returns an error when ctx ends,
+// and at once if resourceVersion is not one that can be compared: a decimal
+// number greater than zero.
+func (i *Informer) WaitFor(ctx context.Context, resourceVersion string) error {
+	if err := i.processor.progress.wait(ctx, resourceVersion); err != nil {
+		return fmt.Errorf("wait for %s: %w", i.options.name(), err)
+	}
+	return nil
+}
+
+// Status says how the Informer is.
+func (i *Informer) Status() Status {
+	s := i.reflector.status.get()
+	s.ResourceVersion = i.processor.progress.at()
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	objects, total := i.processor.counts()
+	s.Objects = objects
+	for _, r := range i.handlers {
+		s.Handlers = append(s.Handlers, HandlerStatus{
+			Name:   r.name,
+			Synced: r.HasSynced(),
+			Lag:    int(total - r.position.Load()),
+			Panics: int(r.panics.Load()),
+		})
+	}
+	return s
+}

@@ -1,0 +1,91 @@
+// Package informer keeps a copy of one kind true, and tells whoever wants to
+// know what changed.
+//
+// # Where it sits
+//
+//	API SERVER ─► client ─► REFLECTOR ─► DELTA FIFO ─► PROCESSOR ─┬─► cache.Indexer
+//	              list,     what next?   in order      first the  │   (the Store)
+//	              watch     resume,                    store,     │
+//	                        list again                 then …     └─► EVENT LOG ─► a goroutine per HANDLER
+//	                                                                               ─► controller's source
+//
+// Three goroutines pass an object on: the Reflector's reads it off the wire,
+// transforms it, and puts it into the FIFO; Run's own takes a batch of them out,
+// puts them into the Store in one step, and writes down what changed; each
+// Handler's reads that log at its own pace. Open reflector.go first, then
+// delta_fifo.go, processor.go and event_log.go.
+//
+// The Reflector is a state machine. State has its picture, and step.next, a pure
+// function, all its decisions:
+//
+//	Idle ─► Listing ─► Watching ─► … whatever happens: BackingOff, and watch on;
+//	                                 only if the server has lost the place in its
+//	                                 history, or an object could not be taken: list
+//
+// # Contract
+//
+//  1. Never back: the position in the server's history only moves forward, when
+//     the FIFO has taken the event, and so does the state of each object. The
+//     one exception is a list of the newest state, after the server has said that
+//     it does not have the last seen position: a server restored from a backup.
+//  2. Never lost: after any failure the watch goes on from the last seen
+//     position. Only if the server no longer has it (410), does not have it
+//     yet (too large), or an object could not be decoded, transformed or stored,
+//     everything is listed; what vanished meanwhile comes as a delete whose
+//     final state is unknown.
+//  3. Never a storm: what fails, or ends at once, is tried again after 0.8 s, and
+//     after twice as long each time, up to 30 s, or as long as the server asks.
+//  4. Once: each object passes the Transform function once.
+//  5. A state that was: the Store goes from one state that the server had to a
+//     later one, in one step.
+//  6. Store first: when a handler hears of a change, the Store has it.
+//  7. A legal story: a handler hears, of each object, one add, then updates with
+//     rising versions, then one delete. An object of the same name but another
+//     UID is another object. What did not change is not told, but for a resync to
+//     handlers that ask.
+//  8. No latecomers: a handler that joins late hears of every stored object as an
+//     add, and then of every later change.
+//  9. No hostages: a handler that is slow, or panics, costs no other handler, nor
+//     the Store, anything.
+//  10. Everything ends with Run's context, within moments, whatever it waits for;
+//     and can be started again, without loss.
+//
+// # Upstream
+//
+//	Informer       client-go tools/cache/shared_informer.go, controller.go
+//	Reflector      client-go tools/cache/reflector.go; pages: tools/pager
+//	DeltaFIFO      client-go tools/cache/the_real_fifo.go, delta_fifo.go
+//	processor      client-go tools/cache/controller.go (processDeltas)
+//	eventLog       client-go tools/cache/shared_informer.go (sharedProcessor, processorListener)
+//	backoff        apimachinery pkg/util/wait
+//
+// Differs on purpose, the DeltaFIFO. Upstream has had two.
+//
+// The classic one, of most tutorials, is a map from key to the deltas of that key
+// and a queue of keys: a key that changes while it waits gets its deltas
+// compressed into one entry. That saves work when the consumer is slow, but keys
+// overtake one another, so the store passes through states that the server
+// never had, a resourceVersion says nothing about the whole, and each
+// rule about what may be dropped (a delete that waits, a replace that finds a
+// delete, a resync that finds a delta) has been a bug.
+//
+// The later one, the RealFIFO, is a plain queue in order of arrival. It has come to
+// take a relist as one delta, and bookmarks too, so that the store always is at
+// one place in history, and says which.
+//
+// Ours is only that: one slice, in order, a relist as one Replaced that carries
+// its resourceVersion. It knows no keys and no store. The difference between a
+// Replaced and the store, and so the tombstones, is made by the consumer, who alone
+// knows what the store has by then. Draining is two slices that swap. It is
+// bounded: the consumer waits for nobody, so that a full queue means a machine
+// out of breath. And it can refuse: when the store could not take a delta,
+// nothing that follows is taken until the next Replaced, so that there is no
+// hole that a higher resourceVersion hides.
+//
+// Differs on purpose, the rest: the watch resumes after every error that does not
+// forbid it, where upstream lists the world again; a store's or a transform's
+// refusal is retried, where upstream loses the object; one log with a cursor per
+// handler, where upstream has three goroutines and a ring for each; a panic of a
+// handler is contained and counted, where upstream ends the process; an update to
+// another UID is a delete and an add; Run can be called again.
+package informer

@@ -1,0 +1,147 @@
+package informer
+
+import (
+	"sync"
+
+	"governor/client"
+)
+
+// processor puts deltas into the store, and then what they changed into the
+// event log.
+type processor struct {
+	store    Store
+	progress progress
+	synced   chan struct{} // closed after the first Replaced
+
+	// mu is held while a batch goes into the store and the log, and while a new
+	// handler takes its snapshot of the one and its place in the other: so
+	// these fit together exactly. It guards what follows.
+	mu      sync.Mutex
+	log     *eventLog
+	objects int // how many the store has
+}
+
+func newProcessor(store Store) *processor {
+	return &processor{store: store, synced: make(chan struct{}), log: newEventLog()}
+}
+
+// process takes a batch: stretches of single changes, each of them one step for
+// the store, and between them the deltas that are about all objects. An error
+// is that of the store: what came before it in the batch has been taken, it and
+// what follows has not.
+func (p *processor) process(batch []Delta) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for len(batch) > 0 {
+		n := 1
+		var err error
+		switch batch[0].Type {
+		case Replaced:
+			err = p.replaceLocked(batch[0])
+		case Resync:
+			p.resyncLocked()
+		default:
+			for n < len(batch) && batch[n].Type != Replaced && batch[n].Type != Resync {
+				n++
+			}
+			err = p.updateLocked(batch[:n])
+		}
+		if err != nil {
+			return &ObjectError{Op: "store", Err: err}
+		}
+		batch = batch[n:]
+	}
+	return nil
+}
+
+// updateLocked puts single changes into the store, in one step, and then each of
+// them into the log.
+func (p *processor) updateLocked(deltas []Delta) error {
+	step := newChange(p.store)
+	resourceVersion := p.progress.at()
+	for _, d := range deltas {
+		switch d.Type {
+		case Added, Updated:
+			step.put(d.Object)
+		case Deleted:
+			step.remove(d.Object)
+		}
+		if d.ResourceVersion != "" {
+			resourceVersion = d.ResourceVersion
+		}
+	}
+	put, remove, grown := step.result()
+	if err := p.store.Update(put, remove, resourceVersion); err != nil {
+		return err
+	}
+	p.objects += grown
+	p.log.append(step.events)
+	p.progress.advance(resourceVersion)
+	return nil
+}
+
+// replaceLocked makes the store what the server has, in one step, and puts the
+// difference into the log: first what is gone, then what is new or changed.
+func (p *processor) replaceLocked(d Delta) error {
+	initial := !closed(p.synced)
+	objects, events := difference(p.store.List(), d.Objects, initial)
+	if err := p.store.Replace(objects, d.ResourceVersion); err != nil {
+		return err
+	}
+	if initial {
+		events = append(events, event{kind: eventSynced})
+	}
+	p.objects = len(objects)
+	p.log.append(events)
+	p.progress.advance(d.ResourceVersion)
+	if initial {
+		close(p.synced)
+	}
+	return nil
+}
+
+// resyncLocked puts every object into the log, as an update that changes nothing.
+func (p *processor) resyncLocked() {
+	objects := p.store.List()
+	events := make([]event, 0, len(objects))
+	for _, obj := range objects {
+		events = append(events, event{kind: eventResync, old: obj, new: obj})
+	}
+	p.log.append(events)
+}
+
+// join returns the place in the log from which a new handler reads: a segment of
+// its own with what the store has, then all that comes after.
+func (p *processor) join() (place *segment, position int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	objects := p.store.List()
+	own := &segment{filled: make(chan struct{}), next: p.log.tail, events: make([]event, 0, len(objects)+1)}
+	for _, obj := range objects {
+		own.events = append(own.events, event{kind: eventAdd, flag: true, new: obj})
+	}
+	if closed(p.synced) {
+		own.events = append(own.events, event{kind: eventSynced})
+	}
+	close(own.filled)
+	return own, p.log.total - int64(len(own.events))
+}
+
+// counts returns how many objects the store has, and how many events there have been.
+func (p *processor) counts() (objects int, events int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.objects, p.log.total
+}
+
+func closed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// keyOf is short for what every map here is keyed by.
+func keyOf(obj client.Object) client.ObjectKey { return client.ObjectKeyFromObject(obj) }
