@@ -1,8 +1,14 @@
 package client
 
 import (
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -39,5 +45,59 @@ const (
 	MetadataOnly
 )
 
+// String returns the form's name, for logs.
+func (f Form) String() string {
+	switch f {
+	case Unstructured:
+		return "unstructured"
+	case MetadataOnly:
+		return "metadata-only"
+	default:
+		return "typed"
+	}
+}
+
 // FormOf returns the form of an object or a list.
-func FormOf(obj runtime.Object) Form { panic("skeleton") }
+func FormOf(obj runtime.Object) Form {
+	switch obj.(type) {
+	case runtime.Unstructured:
+		return Unstructured
+	case *metav1.PartialObjectMetadata, *metav1.PartialObjectMetadataList:
+		return MetadataOnly
+	default:
+		return Typed
+	}
+}
+
+var errNilObject = errors.New("the object is nil: pass a pointer to a value")
+
+// checkNotNil refuses nil and a nil pointer in an interface, so that neither
+// panics deep inside a call.
+func checkNotNil(obj any) error {
+	if obj == nil {
+		return errNilObject
+	}
+	if v := reflect.ValueOf(obj); v.Kind() == reflect.Pointer && v.IsNil() {
+		return errNilObject
+	}
+	return nil
+}
+
+// itemKind returns the kind of a list's items. Both spellings of an
+// unstructured or metadata list, FooList and Foo, mean items of kind Foo.
+func itemKind(list schema.GroupVersionKind) schema.GroupVersionKind {
+	if item := strings.TrimSuffix(list.Kind, "List"); item != "" {
+		list.Kind = item
+	}
+	return list
+}
+
+// ownKind returns the GroupVersionKind that an unstructured or metadata-only
+// object carries: for these no scheme can tell it.
+func ownKind(obj runtime.Object) (schema.GroupVersionKind, error) {
+	gvk := obj.GetObjectKind().GroupVersionKind()
+	if gvk.Kind == "" || gvk.Version == "" {
+		return gvk, fmt.Errorf("a %T needs apiVersion and kind: call SetGroupVersionKind first", obj)
+	}
+	return gvk, nil
+}

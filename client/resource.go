@@ -2,41 +2,156 @@ package client
 
 import (
 	"context"
-	"iter"
+	"fmt"
+	"time"
 
+	"governor/scheme"
+
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 )
 
-// Resource is one kind, in one form, at one server.
-type Resource struct{}
+// Resource is one kind, in one form, at one server. It is never changed, so
+// that any number of goroutines may use it.
+type Resource struct {
+	gvk     schema.GroupVersionKind
+	form    Form
+	mapping *meta.RESTMapping
+	client  rest.Interface
+	scheme  *scheme.Scheme
+	format  format
+	// timeout bounds one request that is not a watch; zero means no bound.
+	timeout time.Duration
+}
+
+// GroupVersionKind returns the kind.
+func (r *Resource) GroupVersionKind() schema.GroupVersionKind { return r.gvk }
+
+// Form returns the form in which objects are handed over.
+func (r *Resource) Form() Form { return r.form }
 
 // Namespaced says whether the kind lives in namespaces.
-func (r *Resource) Namespaced() bool { panic("skeleton") }
-
-// ListWatch lists and watches a Resource within one scope. It implements informer.ListWatcher.
-type ListWatch struct {
-	Resource *Resource
-	// Namespace; empty means all of them.
-	Namespace string
-	// LabelSelector and FieldSelector in the server's syntax; empty selects everything.
-	LabelSelector, FieldSelector string
+func (r *Resource) Namespaced() bool {
+	return r.mapping.Scope.Name() == meta.RESTScopeNameNamespace
 }
 
-// List requests one page and hands over its objects one by one, until yield returns false.
-func (l *ListWatch) List(ctx context.Context, opts metav1.ListOptions, yield func(Object, error) bool) (metav1.ListMeta, error) {
-	panic("skeleton")
+// versionV1 is the version in which all query parameters are spelled.
+var versionV1 = schema.GroupVersion{Version: "v1"}
+
+// request begins a request for the collection of one namespace, or of all.
+func (r *Resource) request(verb, namespace string) *rest.Request {
+	return r.client.Verb(verb).
+		SetHeader("Accept", r.format.accept).
+		Timeout(r.timeout).
+		NamespaceIfScoped(namespace, r.Namespaced()).
+		Resource(r.mapping.Resource.Resource)
 }
 
-// Watch yields the events of one stream, then its error, if it did not end well.
-func (l *ListWatch) Watch(ctx context.Context, opts metav1.ListOptions) iter.Seq2[Event, error] {
-	panic("skeleton")
+// named begins a request for one object.
+func (r *Resource) named(verb string, key ObjectKey) (*rest.Request, error) {
+	if key.Name == "" {
+		return nil, fmt.Errorf("the name is empty")
+	}
+	if err := r.checkNamespace(key.Namespace); err != nil {
+		return nil, err
+	}
+	return r.request(verb, key.Namespace).Name(key.Name), nil
 }
 
-// Event is one change that a watch reports.
-type Event struct {
-	// Type is watch.Added, Modified, Deleted or Bookmark. Errors come as the second value of the sequence.
-	Type watch.EventType
-	// Object is the new state; for Deleted the last one; for Bookmark it has a resourceVersion only.
-	Object Object
+// checkNamespace refuses to address an object that lives in a namespace
+// without saying in which.
+func (r *Resource) checkNamespace(namespace string) error {
+	if r.Namespaced() && namespace == "" {
+		return fmt.Errorf("the namespace is empty, and %s lives in namespaces", r.gvk.Kind)
+	}
+	return nil
+}
+
+// checkSelection refuses to take "in this namespace" for "all of them".
+func (r *Resource) checkSelection(namespace string) error {
+	if !r.Namespaced() && namespace != "" {
+		return fmt.Errorf("InNamespace(%q) is given, but %s does not live in namespaces", namespace, r.gvk.Kind)
+	}
+	return nil
+}
+
+// params adds options to the query.
+func params(req *rest.Request, opts runtime.Object) *rest.Request {
+	return req.SpecificallyVersionedParams(opts, metav1.ParameterCodec, versionV1)
+}
+
+// body adds an object to the request.
+func (r *Resource) body(req *rest.Request, obj runtime.Object, gvk schema.GroupVersionKind) (*rest.Request, error) {
+	data, err := encode(r.scheme, obj, gvk, r.format.contentType)
+	if err != nil {
+		return nil, err
+	}
+	return req.SetHeader("Content-Type", r.format.contentType).Body(data), nil
+}
+
+// deleteBody adds what a delete is to do. It is JSON for every kind.
+func (r *Resource) deleteBody(req *rest.Request, o *DeleteOptions) (*rest.Request, error) {
+	opts := &metav1.DeleteOptions{
+		GracePeriodSeconds: o.GracePeriodSeconds,
+		Preconditions:      o.Preconditions,
+		PropagationPolicy:  o.PropagationPolicy,
+		DryRun:             o.DryRun,
+	}
+	data, err := encode(r.scheme, opts, versionV1.WithKind("DeleteOptions"), mediaJSON)
+	if err != nil {
+		return nil, err
+	}
+	return req.SetHeader("Content-Type", mediaJSON).Body(data), nil
+}
+
+// patchBody adds a patch to the request.
+func patchBody(req *rest.Request, patchType types.PatchType, data []byte) *rest.Request {
+	return req.SetHeader("Content-Type", string(patchType)).Body(data)
+}
+
+// do sends a request and returns the reply's bytes. An error that the server
+// describes with a Status is an *apierrors.StatusError.
+func do(ctx context.Context, req *rest.Request) ([]byte, error) {
+	res := req.Do(ctx)
+	if err := res.Error(); err != nil {
+		return nil, err
+	}
+	return res.Raw()
+}
+
+// doInto sends a request and replaces obj by the reply, with the kind set.
+func doInto(ctx context.Context, req *rest.Request, obj runtime.Object, gvk schema.GroupVersionKind) error {
+	data, err := do(ctx, req)
+	if err != nil {
+		return err
+	}
+	if err := decodeInto(data, obj); err != nil {
+		return fmt.Errorf("decode the reply: %w", err)
+	}
+	obj.GetObjectKind().SetGroupVersionKind(gvk)
+	return nil
+}
+
+// newObject returns an empty object of the kind, in the form.
+func (r *Resource) newObject() (Object, error) {
+	switch r.form {
+	case Unstructured:
+		return &unstructured.Unstructured{}, nil
+	case MetadataOnly:
+		return &metav1.PartialObjectMetadata{}, nil
+	}
+	obj, err := r.scheme.New(r.gvk)
+	if err != nil {
+		return nil, err
+	}
+	o, ok := obj.(Object)
+	if !ok {
+		return nil, fmt.Errorf("%T has no metadata: it is not an object that can be read", obj)
+	}
+	return o, nil
 }

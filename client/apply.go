@@ -1,0 +1,128 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"reflect"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// ApplyConfigurationFromUnstructured lets Client.Apply take an unstructured
+// object: what u has is what the caller owns. u gets the reply.
+func ApplyConfigurationFromUnstructured(u *unstructured.Unstructured) runtime.ApplyConfiguration {
+	return &unstructuredConfiguration{u}
+}
+
+type unstructuredConfiguration struct{ *unstructured.Unstructured }
+
+// IsApplyConfiguration makes it a runtime.ApplyConfiguration.
+func (*unstructuredConfiguration) IsApplyConfiguration() {}
+
+// typedConfiguration is what client-go's generated apply configurations have.
+type typedConfiguration interface {
+	GetName() *string
+	GetNamespace() *string
+	GetKind() *string
+	GetAPIVersion() *string
+}
+
+var errNoFieldOwner = errors.New(`the field owner is missing: pass client.FieldOwner("name-of-your-controller")`)
+
+// Apply is server-side apply. The body is always JSON.
+func (d *Direct) Apply(ctx context.Context, obj runtime.ApplyConfiguration, opts ...ApplyOption) error {
+	return d.apply(ctx, "", obj, opts)
+}
+
+func (d *Direct) apply(ctx context.Context, sub string, obj runtime.ApplyConfiguration, opts []ApplyOption) error {
+	gvk, key, err := identify(obj)
+	if err != nil {
+		return fmt.Errorf("apply %T: %w", obj, err)
+	}
+	r, err := d.resource(gvk, Unstructured, nil)
+	if err == nil {
+		err = r.apply(ctx, sub, key, obj, opts)
+	}
+	if err != nil {
+		return callError("apply", gvk.GroupKind(), sub, key, err)
+	}
+	return nil
+}
+
+func (r *Resource) apply(ctx context.Context, sub string, key ObjectKey, obj runtime.ApplyConfiguration, opts []ApplyOption) error {
+	var o ApplyOptions
+	if err := o.ApplyOptions(opts); err != nil {
+		return err
+	}
+	if o.FieldManager == "" {
+		return errNoFieldOwner
+	}
+	data, err := json.Marshal(obj)
+	if err != nil {
+		return err
+	}
+	req, err := r.named(http.MethodPatch, key)
+	if err != nil {
+		return err
+	}
+	req = params(req.SubResource(subPath(sub)...), &metav1.PatchOptions{DryRun: o.DryRun, FieldManager: o.FieldManager, Force: o.Force})
+	reply, err := do(ctx, patchBody(req, types.ApplyPatchType, data))
+	if err != nil {
+		return err
+	}
+	if err := decodeConfiguration(reply, obj); err != nil {
+		return fmt.Errorf("decode the reply: %w", err)
+	}
+	return nil
+}
+
+// decodeConfiguration replaces a configuration by the server's reply.
+func decodeConfiguration(reply []byte, obj runtime.ApplyConfiguration) error {
+	if u, ok := obj.(*unstructuredConfiguration); ok {
+		return decodeInto(reply, u.Unstructured)
+	}
+	fresh := reflect.New(reflect.TypeOf(obj).Elem())
+	if err := json.Unmarshal(reply, fresh.Interface()); err != nil {
+		return err
+	}
+	reflect.ValueOf(obj).Elem().Set(fresh.Elem())
+	return nil
+}
+
+// identify returns kind and key of what is applied.
+func identify(obj runtime.ApplyConfiguration) (schema.GroupVersionKind, ObjectKey, error) {
+	var none schema.GroupVersionKind
+	if err := checkNotNil(obj); err != nil {
+		return none, ObjectKey{}, err
+	}
+	if u, ok := obj.(*unstructuredConfiguration); ok {
+		if err := checkNotNil(u.Unstructured); err != nil {
+			return none, ObjectKey{}, err
+		}
+		gvk, err := ownKind(u.Unstructured)
+		return gvk, ObjectKeyFromObject(u.Unstructured), err
+	}
+	c, ok := obj.(typedConfiguration)
+	if !ok {
+		return none, ObjectKey{}, errors.New("not an apply configuration with GetName, GetNamespace, GetKind and GetAPIVersion: use client-go's, or ApplyConfigurationFromUnstructured")
+	}
+	gvk := schema.FromAPIVersionAndKind(text(c.GetAPIVersion()), text(c.GetKind()))
+	if gvk.Kind == "" || gvk.Version == "" {
+		return none, ObjectKey{}, errors.New("apiVersion or kind is missing: make it with its constructor, like applycorev1.Pod(name, namespace)")
+	}
+	return gvk, ObjectKey{Namespace: text(c.GetNamespace()), Name: text(c.GetName())}, nil
+}
+
+func text(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}

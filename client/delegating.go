@@ -1,0 +1,69 @@
+package client
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// DelegatingOptions tunes a Delegating client. The zero value, and nil, are
+// ready to use.
+type DelegatingOptions struct {
+	// DisableFor lists kinds that are read from the server all the same: the
+	// kind counts, not the form.
+	DisableFor []Object
+}
+
+// Delegating is a Client that reads from a cache and does all else at the
+// server. Any number of goroutines may use it.
+type Delegating struct {
+	// Client does all that is not Get or List.
+	Client
+	reader Reader
+	live   map[schema.GroupVersionKind]struct{} // read from the server
+}
+
+var _ Client = &Delegating{}
+
+// NewDelegating returns a Client that reads from reader and does all else by
+// direct. It fails if a kind in DisableFor is not in the scheme.
+func NewDelegating(direct *Direct, reader Reader, o *DelegatingOptions) (*Delegating, error) {
+	d := &Delegating{Client: direct, reader: reader, live: map[schema.GroupVersionKind]struct{}{}}
+	if o == nil {
+		return d, nil
+	}
+	for _, obj := range o.DisableFor {
+		gvk, err := direct.GroupVersionKindFor(obj)
+		if err != nil {
+			return nil, fmt.Errorf("client: DisableFor: %w", err)
+		}
+		d.live[gvk] = struct{}{}
+	}
+	return d, nil
+}
+
+// Get reads one object from the cache.
+func (d *Delegating) Get(ctx context.Context, key ObjectKey, obj Object, opts ...GetOption) error {
+	gvk, err := d.GroupVersionKindFor(obj)
+	if err != nil {
+		return fmt.Errorf("get %T: %w", obj, err)
+	}
+	return d.readerOf(gvk).Get(ctx, key, obj, opts...)
+}
+
+// List reads many from the cache.
+func (d *Delegating) List(ctx context.Context, list ObjectList, opts ...ListOption) error {
+	gvk, err := d.GroupVersionKindFor(list)
+	if err != nil {
+		return fmt.Errorf("list %T: %w", list, err)
+	}
+	return d.readerOf(itemKind(gvk)).List(ctx, list, opts...)
+}
+
+func (d *Delegating) readerOf(gvk schema.GroupVersionKind) Reader {
+	if _, ok := d.live[gvk]; ok {
+		return d.Client
+	}
+	return d.reader
+}

@@ -1,0 +1,2 @@
+// Package client speaks with the API server.
+package client

@@ -1,0 +1,202 @@
+package client
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"net/http"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// Event is one change that a watch reports.
+type Event struct {
+	// Type is watch.Added, Modified, Deleted or Bookmark. Errors come as the
+	// second value of the sequence.
+	Type watch.EventType
+	// Object is the new state; for Deleted the last one; for Bookmark it has a
+	// resourceVersion and annotations only.
+	Object Object
+}
+
+// ListWatch lists and watches a Resource within one scope. It implements
+// informer.ListWatcher. Any number of goroutines may use it, unless it is
+// changed.
+type ListWatch struct {
+	// Resource is what is listed. Required.
+	Resource *Resource
+	// Namespace; empty means all of them.
+	Namespace string
+	// LabelSelector and FieldSelector in the server's syntax; empty selects
+	// everything. Selectors in a call's options are added to them.
+	LabelSelector, FieldSelector string
+}
+
+// List requests one page and hands over its objects one by one, as their bytes
+// arrive, until yield returns false. Each object is an allocation of its own.
+// A nil object beside a *DecodeError is one that could not be decoded; the
+// rest follows. The page is whole only if List returns no error.
+func (l *ListWatch) List(ctx context.Context, opts metav1.ListOptions, yield func(Object, error) bool) (metav1.ListMeta, error) {
+	var listed metav1.ListMeta
+	if l.Resource.timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, l.Resource.timeout)
+		defer cancel()
+	}
+	err := l.stream(ctx, opts, func(body *bufio.Reader) error {
+		var err error
+		listed, err = l.Resource.eachItem(body, yield)
+		return err
+	})
+	if err != nil {
+		return listed, l.wrap("list", err)
+	}
+	return listed, nil
+}
+
+// Watch yields the events of one stream, then its error, if it did not end
+// well: an error event of the server is an *apierrors.StatusError. A stream
+// that the server ends between two events, and one that ctx ends, yields
+// nothing more. A *DecodeError is about one object, and the loop may go on;
+// every other error is the last value. The caller's goroutine does all the
+// work; leaving the loop closes the stream.
+func (l *ListWatch) Watch(ctx context.Context, opts metav1.ListOptions) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		opts.Watch = true
+		left := false
+		err := l.stream(ctx, opts, func(body *bufio.Reader) error {
+			return l.Resource.eachEvent(body, func(ev Event, err error) bool {
+				if err != nil {
+					err = l.wrap("watch", err)
+				}
+				left = !yield(ev, err)
+				return !left
+			})
+		})
+		if err != nil && !left && ctx.Err() == nil {
+			yield(Event{}, l.wrap("watch", err))
+		}
+	}
+}
+
+func (l *ListWatch) wrap(verb string, err error) error {
+	o := ListOptions{Namespace: l.Namespace}
+	return callError(verb, l.Resource.gvk.GroupKind(), "", ObjectKey{Name: o.where()}, err)
+}
+
+// stream opens a list or a watch, and closes it when read returns. It is
+// closed as well when ctx ends, so that read never blocks longer than that,
+// whatever the transport does.
+func (l *ListWatch) stream(ctx context.Context, opts metav1.ListOptions, read func(*bufio.Reader) error) error {
+	if err := l.Resource.checkSelection(l.Namespace); err != nil {
+		return err
+	}
+	opts.LabelSelector = both(l.LabelSelector, opts.LabelSelector)
+	opts.FieldSelector = both(l.FieldSelector, opts.FieldSelector)
+	// Only the stream's context bounds it. The caller decides on retries: it
+	// knows what else to try, and for how long.
+	req := params(l.Resource.request(http.MethodGet, l.Namespace), &opts).Timeout(0).MaxRetries(0)
+	body, err := req.Stream(ctx)
+	if err != nil {
+		return err
+	}
+	closed := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(closed)
+		body.Close()
+	})
+	defer func() {
+		if !stop() {
+			<-closed
+		}
+		body.Close()
+	}()
+	if err := read(bufio.NewReaderSize(body, 16<<10)); err != nil {
+		return cmp.Or(ctx.Err(), err) // a body closed under the read says less
+	}
+	return nil
+}
+
+// both joins two selectors, either of which may be empty.
+func both(a, b string) string {
+	if a == "" || b == "" {
+		return cmp.Or(a, b)
+	}
+	return a + "," + b
+}
+
+// Watch yields the changes of a kind.
+func (d *Direct) Watch(ctx context.Context, list ObjectList, opts ...ListOption) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		r, err := d.resourceOfList(list)
+		if err != nil {
+			yield(Event{}, fmt.Errorf("watch %T: %w", list, err))
+			return
+		}
+		var o ListOptions
+		if err = o.ApplyOptions(opts); err == nil && o.selectsNothing() {
+			err = errors.New("the selector selects nothing: there is nothing to watch")
+		}
+		if err != nil {
+			yield(Event{}, callError("watch", r.gvk.GroupKind(), "", ObjectKey{Name: o.where()}, err))
+			return
+		}
+		lw := &ListWatch{Resource: r, Namespace: o.Namespace}
+		opts := o.meta()
+		opts.ResourceVersion = list.GetResourceVersion()
+		lw.Watch(ctx, *opts)(yield)
+	}
+}
+
+// decodeObject decodes one object of the resource from JSON, or from protobuf
+// in its envelope, and sets its kind.
+func (r *Resource) decodeObject(data []byte) (Object, error) {
+	obj, err := r.newObject()
+	if err != nil {
+		return nil, err
+	}
+	if u, ok := obj.(interface{ SetUnstructuredContent(map[string]any) }); ok {
+		content, err := decodeContent(data)
+		if err != nil {
+			return nil, newDecodeError(r.gvk, data, err)
+		}
+		u.SetUnstructuredContent(content)
+	} else if err := unmarshal(data, obj); err != nil {
+		return nil, newDecodeError(r.gvk, data, err)
+	}
+	obj.GetObjectKind().SetGroupVersionKind(r.gvk)
+	return obj, nil
+}
+
+// newDecodeError finds out as much of the object's name as can be read.
+func newDecodeError(gvk schema.GroupVersionKind, data []byte, err error) *DecodeError {
+	e := &DecodeError{Kind: gvk, Err: err}
+	var known metav1.PartialObjectMetadata
+	if _, err := unmarshalKind(data, &known); err == nil {
+		e.Key, e.ResourceVersion = ObjectKeyFromObject(&known), known.ResourceVersion
+	}
+	return e
+}
+
+// isProtobuf looks at the first byte of a body. JSON begins with a brace or
+// with space. A protobuf list begins with "k"; a protobuf watch with the high
+// byte of a length below 64 MiB. The Content-Type would tell as well, but not
+// more surely: proxies rewrite it.
+func isProtobuf(body *bufio.Reader) (bool, error) {
+	first, err := body.Peek(1)
+	if err != nil {
+		return false, err
+	}
+	switch first[0] {
+	case 'k', 0, 1, 2, 3, 4:
+		return true, nil
+	case '{', ' ', '\n', '\r', '\t':
+		return false, nil
+	}
+	return false, fmt.Errorf("the body begins with %q: neither JSON nor protobuf", first)
+}
