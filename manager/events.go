@@ -1,0 +1,128 @@
+package manager
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"reflect"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"governor/client"
+
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+const (
+	// maxField is the server's limit for an event's reason, action and reporting instance, in bytes.
+	maxField = 128
+	// maxNote is the server's limit for an event's note, in bytes.
+	maxNote = 1024
+)
+
+// EventRecorder emits events about objects, for people to see in kubectl describe. It
+// writes events.k8s.io/v1: the server shows the same object as core/v1, which
+// is what kubectl reads, and checks it more strictly. That API wants an action,
+// what was being done; it is the reason once more.
+//
+// Its methods never block and never fail: an event that cannot be emitted is
+// counted and logged. What they are told is public to all who may read events.
+type EventRecorder struct {
+	name     string // the reporting controller
+	instance string // which replica of it
+	sink     *eventSink
+}
+
+func newEventRecorder(name string, sink *eventSink) *EventRecorder {
+	host, _ := os.Hostname()
+	return &EventRecorder{name: name, instance: truncate(name+"-"+cmp.Or(host, "unknown"), maxField), sink: sink}
+}
+
+// Event emits an event about obj, now, in obj's namespace; in "default" if it has
+// none. eventtype is corev1.EventTypeNormal or EventTypeWarning. The reason is a
+// word for machines in at most 128 bytes; of the message 1024 bytes are kept.
+func (r *EventRecorder) Event(obj client.Object, eventtype, reason, message string) {
+	event, err := r.event(obj, eventtype, reason, message)
+	if err != nil {
+		r.sink.refuse(err, r.name, reason)
+		return
+	}
+	r.sink.emit(event)
+}
+
+// Eventf is Event with a format.
+func (r *EventRecorder) Eventf(obj client.Object, eventtype, reason, format string, args ...any) {
+	r.Event(obj, eventtype, reason, fmt.Sprintf(format, args...))
+}
+
+// event makes the event, or says what the caller got wrong. It reads obj now: by
+// the time it is written the caller may have changed obj.
+func (r *EventRecorder) event(obj client.Object, eventtype, reason, message string) (*eventsv1.Event, error) {
+	if v := reflect.ValueOf(obj); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
+		return nil, errors.New("the object is nil")
+	}
+	if eventtype != corev1.EventTypeNormal && eventtype != corev1.EventTypeWarning {
+		return nil, fmt.Errorf("the type is %q, neither Normal nor Warning", eventtype)
+	}
+	if reason == "" || len(reason) > maxField {
+		return nil, fmt.Errorf("the reason has %d bytes, not 1 to %d", len(reason), maxField)
+	}
+	if bad := validation.IsQualifiedName(r.name); len(bad) > 0 {
+		return nil, fmt.Errorf("the recorder's name %q is no qualified name: %s", r.name, strings.Join(bad, "; "))
+	}
+	gvk, err := r.sink.client.GroupVersionKindFor(obj)
+	if err != nil {
+		return nil, err
+	}
+	return &eventsv1.Event{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:      eventName(obj.GetName()),
+			Namespace: cmp.Or(obj.GetNamespace(), metav1.NamespaceDefault),
+		},
+		EventTime:           metav1.NewMicroTime(time.Now()),
+		ReportingController: r.name,
+		ReportingInstance:   r.instance,
+		Action:              reason,
+		Reason:              reason,
+		Regarding: corev1.ObjectReference{
+			APIVersion:      gvk.GroupVersion().String(),
+			Kind:            gvk.Kind,
+			Namespace:       obj.GetNamespace(),
+			Name:            obj.GetName(),
+			UID:             obj.GetUID(),
+			ResourceVersion: obj.GetResourceVersion(),
+		},
+		Note: truncate(message, maxNote),
+		Type: eventtype,
+	}, nil
+}
+
+// eventName returns a name that no other event has. It is made here and not by
+// the server, so that a second try after a lost answer does not make a second event.
+func eventName(object string) string {
+	suffix := fmt.Sprintf(".%016x", rand.Uint64())
+	if name := object + suffix; len(validation.IsDNS1123Subdomain(name)) == 0 {
+		return name
+	}
+	return "event" + suffix // a name like system:node, or a very long one
+}
+
+// truncate cuts s to n bytes, between two characters.
+func truncate(s string, n int) string {
+	s = strings.ToValidUTF8(s, "\uFFFD") // the server would refuse it
+	if len(s) <= n {
+		return s
+	}
+	const more = "…"
+	n -= len(more)
+	for !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n] + more
+}

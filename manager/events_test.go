@@ -1,0 +1,402 @@
+package manager_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"path"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"governor/client"
+	"governor/manager"
+
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// eventServer is an API server that knows of events only.
+type eventServer struct {
+	mu      sync.Mutex
+	events  map[string]*eventsv1.Event // by namespace/name
+	writes  []string                   // verb namespace/name
+	failing func(n int) int            // the status of write n, 0 for well
+	delay   time.Duration
+}
+
+func (s *eventServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	const base = "/apis/events.k8s.io/v1"
+	rest, ok := strings.CutPrefix(r.URL.Path, base)
+	switch {
+	case !ok || r.Method == http.MethodGet && rest != "":
+		s.discovery(w, r)
+		return
+	case rest == "":
+		answer(w, 200, metav1.APIResourceList{
+			TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}, GroupVersion: "events.k8s.io/v1",
+			APIResources: []metav1.APIResource{{Name: "events", SingularName: "event", Namespaced: true, Kind: "Event", Verbs: metav1.Verbs{"create", "patch"}}},
+		})
+		return
+	}
+	select {
+	case <-time.After(s.delay):
+	case <-r.Context().Done():
+		return
+	}
+	body, _ := io.ReadAll(r.Body)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	namespace := strings.Split(rest, "/")[2]
+	var event eventsv1.Event
+	key := namespace + "/" + path.Base(rest)
+	if r.Method == http.MethodPost {
+		_ = json.Unmarshal(body, &event)
+		key = namespace + "/" + event.Name
+	}
+	s.writes = append(s.writes, r.Method+" "+key)
+	if s.failing != nil {
+		if code := s.failing(len(s.writes)); code != 0 {
+			answer(w, code, metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: "Failure", Code: int32(code), Reason: map[int]metav1.StatusReason{403: metav1.StatusReasonForbidden, 503: metav1.StatusReasonServiceUnavailable}[code], Message: "no"})
+			return
+		}
+	}
+	old := s.events[key]
+	if r.Method == http.MethodPatch {
+		if old == nil {
+			answer(w, 404, metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: "Failure", Code: 404, Reason: metav1.StatusReasonNotFound})
+			return
+		}
+		event = *old
+		_ = json.Unmarshal(body, &event)
+	}
+	s.events[key] = &event
+	answer(w, 200, event)
+}
+
+// discovery answers what any mapper may ask on the way to events.k8s.io/v1.
+func (s *eventServer) discovery(w http.ResponseWriter, r *http.Request) {
+	version := metav1.GroupVersionForDiscovery{GroupVersion: "events.k8s.io/v1", Version: "v1"}
+	group := metav1.APIGroup{TypeMeta: metav1.TypeMeta{Kind: "APIGroup", APIVersion: "v1"}, Name: "events.k8s.io", Versions: []metav1.GroupVersionForDiscovery{version}, PreferredVersion: version}
+	switch r.URL.Path {
+	case "/apis":
+		answer(w, 200, metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}, Groups: []metav1.APIGroup{group}})
+	case "/apis/events.k8s.io":
+		answer(w, 200, group)
+	case "/api":
+		answer(w, 200, metav1.APIVersions{TypeMeta: metav1.TypeMeta{Kind: "APIVersions", APIVersion: "v1"}})
+	default:
+		http.NotFound(w, r)
+	}
+}
+
+func answer(w http.ResponseWriter, code int, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	_ = json.NewEncoder(w).Encode(v)
+}
+
+// all returns the events, and how often the server was written to.
+func (s *eventServer) all() (events []*eventsv1.Event, writes int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, e := range s.events {
+		events = append(events, e)
+	}
+	return events, len(s.writes)
+}
+
+func web() *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "prod", Name: "web", UID: "u1", ResourceVersion: "7"}}
+}
+
+// recording runs a test within a bubble, with a manager that runs.
+func recording(t *testing.T, s *eventServer, run func(r *manager.EventRecorder, m *manager.Manager)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		s.events = map[string]*eventsv1.Event{}
+		m := newManagerOf(t, s, nil)
+		stop := start(t, m)
+		<-m.Elected()
+		run(m.GetEventRecorder("replicator"), m)
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// settle gives the recorder the time to write what it can.
+func settle() { time.Sleep(time.Minute); synctest.Wait() }
+
+func TestEventSaysWhoWhatAndWhen(t *testing.T) {
+	var s eventServer
+	recording(t, &s, func(r *manager.EventRecorder, _ *manager.Manager) {
+		at := time.Now()
+		pod := web()
+		r.Eventf(pod, corev1.EventTypeWarning, "Stuck", "no %s", "disk")
+		pod.Name = "changed" // after the call
+		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "system:n1", UID: "u2"}}
+		r.Event(node, corev1.EventTypeNormal, "Fine", strings.Repeat("x", 5000))
+		settle()
+		events, _ := s.all()
+		if len(events) != 2 {
+			t.Fatalf("%d events, want 2", len(events))
+		}
+		e, n := events[0], events[1]
+		if e.Regarding.Kind != "Pod" {
+			e, n = n, e
+		}
+		want := corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: "prod", Name: "web", UID: "u1", ResourceVersion: "7"}
+		if e.Regarding != want || e.Namespace != "prod" || !strings.HasPrefix(e.Name, "web.") {
+			t.Errorf("%s/%s about %+v", e.Namespace, e.Name, e.Regarding)
+		}
+		if e.Type != "Warning" || e.Reason != "Stuck" || e.Action != "Stuck" || e.Note != "no disk" || e.Series != nil {
+			t.Errorf("%+v", e)
+		}
+		if e.ReportingController != "replicator" || !strings.HasPrefix(e.ReportingInstance, "replicator-") || !e.EventTime.Time.Equal(at.Truncate(time.Microsecond)) {
+			t.Errorf("by %s, %s at %v", e.ReportingController, e.ReportingInstance, e.EventTime)
+		}
+		// An object without a namespace.
+		if n.Namespace != "default" || n.Regarding.Namespace != "" || len(n.Note) > 1024 {
+			t.Errorf("%s, regarding %+v, %d bytes", n.Namespace, n.Regarding, len(n.Note))
+		}
+	})
+}
+
+// Contract 10.
+func TestTheSameEventAgainRaisesACount(t *testing.T) {
+	var s eventServer
+	recording(t, &s, func(r *manager.EventRecorder, _ *manager.Manager) {
+		emit := func(reason, note string) {
+			pod := web()
+			pod.ResourceVersion = fmt.Sprint(time.Now().UnixNano()) // it changes, it is the same object
+			r.Event(pod, "Warning", reason, note)
+			settle()
+		}
+		for range 3 {
+			emit("Stuck", "no disk")
+		}
+		emit("Stuck", "no net")
+		emit("Fine", "no disk")
+		events, writes := s.all()
+		if len(events) != 3 || writes != 5 {
+			t.Fatalf("%d events in %d writes, want 3 in 5", len(events), writes)
+		}
+		for _, e := range events {
+			same := e.Reason == "Stuck" && e.Note == "no disk"
+			switch {
+			case same && (e.Series == nil || e.Series.Count != 3 || !e.Series.LastObservedTime.After(e.EventTime.Time)):
+				t.Errorf("series %+v, want 3 times", e.Series)
+			case !same && e.Series != nil:
+				t.Errorf("another event has a series: %+v", e)
+			}
+		}
+		// After a while it is a new one.
+		time.Sleep(11 * time.Minute)
+		emit("Stuck", "no disk")
+		if events, _ := s.all(); len(events) != 4 {
+			t.Errorf("%d events after a long pause, want 4", len(events))
+		}
+	})
+}
+
+func TestASeriesWhoseEventIsGoneIsWrittenAgain(t *testing.T) {
+	var s eventServer
+	recording(t, &s, func(r *manager.EventRecorder, _ *manager.Manager) {
+		r.Event(web(), "Normal", "Fine", "")
+		settle()
+		s.mu.Lock()
+		clear(s.events) // its hour is over
+		s.mu.Unlock()
+		r.Event(web(), "Normal", "Fine", "")
+		settle()
+		if events, _ := s.all(); len(events) != 1 || events[0].Series == nil || events[0].Series.Count != 2 {
+			t.Errorf("%+v", events)
+		}
+	})
+}
+
+// Contract 10: a hot loop does not flood the server, and no count is lost.
+func TestOneObjectCannotFloodTheServer(t *testing.T) {
+	var s eventServer
+	recording(t, &s, func(r *manager.EventRecorder, m *manager.Manager) {
+		for range 300 {
+			r.Event(web(), "Warning", "Stuck", "no disk")
+		}
+		settle()
+		if _, writes := s.all(); writes != 25 {
+			t.Errorf("%d writes, want 25", writes)
+		}
+		time.Sleep(5 * time.Minute)
+		r.Event(web(), "Warning", "Stuck", "no disk")
+		settle()
+		events, writes := s.all()
+		if len(events) != 1 || writes != 26 || events[0].Series.Count != 301 {
+			t.Errorf("%d events, %d writes, count %v; want 1, 26, 301", len(events), writes, events[0].Series)
+		}
+		wantEvents(t, m, map[string]float64{"written": 26, "limited": 275})
+	})
+}
+
+func wantEvents(t *testing.T, m *manager.Manager, want map[string]float64) {
+	t.Helper()
+	families, err := m.Metrics().Registry().Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]float64{}
+	for _, f := range families {
+		if f.GetName() == "governor_events_total" {
+			for _, s := range f.GetMetric() {
+				got[s.GetLabel()[0].GetValue()] = s.GetCounter().GetValue()
+			}
+		}
+	}
+	for result, n := range want {
+		if got[result] != n {
+			t.Errorf("events counted: %v, want %v", got, want)
+			return
+		}
+	}
+}
+
+// Contract 10: a server that does not answer costs events, not time.
+func TestEmittingNeverBlocks(t *testing.T) {
+	s := eventServer{delay: time.Hour}
+	recording(t, &s, func(r *manager.EventRecorder, m *manager.Manager) {
+		began := time.Now()
+		for i := range 5000 {
+			pod := web()
+			pod.Name = fmt.Sprint("web", i)
+			r.Event(pod, "Normal", "Fine", "")
+		}
+		wantTook(t, began, 0)
+		wantEvents(t, m, map[string]float64{"dropped": 4000})
+	})
+}
+
+func TestAFailedWriteIsTriedAgainARefusedOneIsNot(t *testing.T) {
+	tests := []struct {
+		name    string
+		failing func(n int) int
+		writes  int
+		result  string
+	}{
+		{"recovers", func(n int) int {
+			if n < 3 {
+				return 503
+			}
+			return 0
+		}, 3, "written"},
+		{"stays broken", func(int) int { return 503 }, 3, "failed"},
+		{"forbidden", func(int) int { return 403 }, 1, "failed"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := eventServer{failing: tt.failing}
+			recording(t, &s, func(r *manager.EventRecorder, m *manager.Manager) {
+				r.Event(web(), "Normal", "Fine", "")
+				settle()
+				if _, writes := s.all(); writes != tt.writes {
+					t.Errorf("%d writes, want %d", writes, tt.writes)
+				}
+				wantEvents(t, m, map[string]float64{tt.result: 1})
+			})
+		})
+	}
+}
+
+func TestBadEventsAreRefusedAndLogged(t *testing.T) {
+	var s eventServer
+	recording(t, &s, func(r *manager.EventRecorder, m *manager.Manager) {
+		var nilPod *corev1.Pod
+		r.Event(nil, "Normal", "Fine", "")
+		r.Event(nilPod, "Normal", "Fine", "")
+		r.Event(web(), "Bad", "Fine", "")
+		r.Event(web(), "Normal", "", "")
+		r.Event(web(), "Normal", strings.Repeat("x", 129), "")
+		r.Event(&stranger{}, "Normal", "Fine", "")
+		m.GetEventRecorder("not a name!").Event(web(), "Normal", "Fine", "")
+		settle()
+		if events, _ := s.all(); len(events) > 0 {
+			t.Errorf("written: %v", events)
+		}
+		wantEvents(t, m, map[string]float64{"failed": 7})
+	})
+}
+
+// stranger is of a kind that no scheme knows.
+type stranger struct{ metav1.ObjectMeta }
+
+func (*stranger) GetObjectKind() schema.ObjectKind { return &metav1.TypeMeta{} }
+func (s *stranger) DeepCopyObject() runtime.Object { return s }
+
+// Contract 2, 10: what is emitted by those that stop is written still.
+func TestEventsOfTheLastMomentAreWritten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &eventServer{events: map[string]*eventsv1.Event{}, delay: time.Second}
+		m := newManagerOf(t, s, nil)
+		r := m.GetEventRecorder("replicator")
+		r.Event(web(), "Normal", "Early", "before Start")
+		add(t, m, manager.RunnableFunc(func(ctx context.Context) error {
+			<-ctx.Done()
+			for i := range 5 {
+				r.Event(web(), "Normal", "Last", fmt.Sprint("words ", i))
+			}
+			return nil
+		}))
+		stop := start(t, m)
+		<-m.Elected()
+		synctest.Wait()
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+		if events, _ := s.all(); len(events) != 6 {
+			t.Errorf("%d events, want 6", len(events))
+		}
+		r.Event(web(), "Normal", "Late", "after the end")
+		time.Sleep(time.Hour)
+		if events, _ := s.all(); len(events) != 6 {
+			t.Error("something was written after Start had returned (contract 5)")
+		}
+	})
+}
+
+// Contract 5: a server that does not answer does not keep the manager from its end.
+func TestFlushIsBounded(t *testing.T) {
+	for _, grace := range []time.Duration{-1, 0, time.Second} {
+		t.Run(grace.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &eventServer{delay: time.Hour}
+				m := newManagerOf(t, s, &manager.Options{GracefulShutdownTimeout: &grace})
+				r := m.GetEventRecorder("replicator")
+				stop := start(t, m)
+				<-m.Elected()
+				for i := range 100 {
+					r.Event(web(), "Normal", "Fine", fmt.Sprint(i))
+				}
+				synctest.Wait()
+				began := time.Now()
+				err := stop()
+				if took := time.Since(began); grace >= 0 && took > grace || took > 30*time.Second {
+					t.Errorf("took %v", took)
+				}
+				if grace <= 0 && err != nil {
+					t.Error(err)
+				}
+				if grace > 0 {
+					wantError(t, err, "event recorder")
+				}
+			})
+		})
+	}
+}
+
+var _ client.Object = &stranger{}
