@@ -6,7 +6,7 @@ FUZZTIME ?= 10s
 # Trees that are linted: our module, without what other modules own.
 GOFILES  := $(shell find . -name '*.go' -not -path './bin/*')
 
-.PHONY: help demo test e2e check bench fuzz controlplane clean
+.PHONY: help demo test e2e check bench study fuzz controlplane clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -30,6 +30,9 @@ check: bin/staticcheck ## gofmt, vet, staticcheck, layer and doc tests
 
 bench: ## every benchmark
 	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+study: ## side by side with upstream: ratios, each taken in one run
+	$(GO) -C study run ./queue
 
 fuzz: ## every fuzz target for $(FUZZTIME)
 	@for pkg in $$($(GO) list ./...); do \
