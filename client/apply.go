@@ -42,11 +42,11 @@ func (d *Direct) Apply(ctx context.Context, obj runtime.ApplyConfiguration, opts
 }
 
 func (d *Direct) apply(ctx context.Context, sub string, obj runtime.ApplyConfiguration, opts []ApplyOption) error {
-	gvk, key, err := identify(obj)
+	gvk, key, err := d.identify(obj)
 	if err != nil {
 		return fmt.Errorf("apply %T: %w", obj, err)
 	}
-	r, err := d.resource(gvk, Unstructured, nil)
+	r, err := d.resource(ctx, gvk, Unstructured, nil)
 	if err == nil {
 		err = r.apply(ctx, sub, key, obj, opts)
 	}
@@ -77,37 +77,37 @@ func (r *Resource) apply(ctx context.Context, sub string, key ObjectKey, obj run
 	if err != nil {
 		return err
 	}
-	if err := decodeConfiguration(reply, obj); err != nil {
-		return fmt.Errorf("decode the reply: %w", err)
-	}
-	return nil
+	return r.decodeConfiguration(reply, obj)
 }
 
 // decodeConfiguration replaces a configuration by the server's reply.
-func decodeConfiguration(reply []byte, obj runtime.ApplyConfiguration) error {
+func (r *Resource) decodeConfiguration(reply []byte, obj runtime.ApplyConfiguration) error {
 	if u, ok := obj.(*unstructuredConfiguration); ok {
-		return decodeInto(reply, u.Unstructured)
+		return decodeInto(reply, u.Unstructured, r.checkKind)
 	}
 	fresh := reflect.New(reflect.TypeOf(obj).Elem())
 	if err := json.Unmarshal(reply, fresh.Interface()); err != nil {
-		return err
+		return fmt.Errorf("decode the reply: %w", err)
+	}
+	if kind := text(fresh.Interface().(typedConfiguration).GetKind()); kind != r.gvk.Kind {
+		return fmt.Errorf("decode the reply: %w", r.checkKind(kind))
 	}
 	reflect.ValueOf(obj).Elem().Set(fresh.Elem())
 	return nil
 }
 
 // identify returns kind and key of what is applied.
-func identify(obj runtime.ApplyConfiguration) (schema.GroupVersionKind, ObjectKey, error) {
+func (d *Direct) identify(obj runtime.ApplyConfiguration) (schema.GroupVersionKind, ObjectKey, error) {
 	var none schema.GroupVersionKind
 	if err := checkNotNil(obj); err != nil {
 		return none, ObjectKey{}, err
 	}
 	if u, ok := obj.(*unstructuredConfiguration); ok {
-		if err := checkNotNil(u.Unstructured); err != nil {
+		gvk, err := d.GroupVersionKindFor(u.Unstructured)
+		if err != nil {
 			return none, ObjectKey{}, err
 		}
-		gvk, err := ownKind(u.Unstructured)
-		return gvk, ObjectKeyFromObject(u.Unstructured), err
+		return gvk, ObjectKeyFromObject(u.Unstructured), nil
 	}
 	c, ok := obj.(typedConfiguration)
 	if !ok {

@@ -7,8 +7,6 @@ import (
 	"reflect"
 	"strings"
 
-	"governor/scheme"
-
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -17,115 +15,70 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 )
 
-const (
-	mediaJSON     = "application/json"
-	mediaProtobuf = "application/vnd.kubernetes.protobuf"
-	asMetadata    = ";as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
-)
-
-// format is how objects of one kind and form travel.
-type format struct {
-	// accept is the Accept header; the server picks from it.
-	accept string
-	// contentType is that of the bodies we send.
-	contentType string
-}
-
-// protobufPackages are the Go packages whose types the API server itself
-// serves, and so in protobuf too. Custom resources are served in JSON only,
-// whatever methods their Go types have.
-var protobufPackages = []string{
-	"k8s.io/api/",
-	"k8s.io/apiextensions-apiserver/",
-	"k8s.io/kube-aggregator/",
-}
-
 // protoMessage is what the generated protobuf code of Kubernetes' types has.
 type protoMessage interface{ Unmarshal([]byte) error }
 
-// hasProtobuf says whether the server has a protobuf form of obj's kind.
-func hasProtobuf(obj runtime.Object) bool {
-	if _, ok := obj.(protoMessage); !ok {
-		return false
-	}
-	pkg := reflect.TypeOf(obj).Elem().PkgPath()
-	for _, prefix := range protobufPackages {
-		if strings.HasPrefix(pkg, prefix) {
-			return true
-		}
-	}
-	return false
-}
-
-// formatOf returns the format for a form; protobuf says whether it may be used
-// at all. Of Typed, an example tells whether the kind has it.
-func formatOf(form Form, protobuf bool, example runtime.Object) format {
-	switch {
-	case form == MetadataOnly && protobuf:
-		return format{accept: mediaProtobuf + asMetadata + "," + mediaJSON + asMetadata + "," + mediaJSON, contentType: mediaJSON}
-	case form == MetadataOnly:
-		return format{accept: mediaJSON + asMetadata + "," + mediaJSON, contentType: mediaJSON}
-	case form == Typed && protobuf && hasProtobuf(example):
-		return format{accept: mediaProtobuf + "," + mediaJSON, contentType: mediaProtobuf}
-	default:
-		return format{accept: mediaJSON, contentType: mediaJSON}
-	}
-}
-
-// encode returns an object's bytes, with apiVersion and kind whatever the
-// object's TypeMeta says. The object itself is not touched.
-func encode(s *scheme.Scheme, obj runtime.Object, gvk schema.GroupVersionKind, contentType string) ([]byte, error) {
-	if FormOf(obj) != Unstructured {
-		// A shallow copy is enough: TypeMeta is all that is changed.
-		copied := reflect.New(reflect.TypeOf(obj).Elem())
-		copied.Elem().Set(reflect.ValueOf(obj).Elem())
-		obj = copied.Interface().(runtime.Object)
-		obj.GetObjectKind().SetGroupVersionKind(gvk)
-	}
-	info, ok := runtime.SerializerInfoForMediaType(s.Codecs().SupportedMediaTypes(), contentType)
-	if !ok {
-		return nil, fmt.Errorf("no serializer for %s", contentType)
-	}
-	return runtime.Encode(info.Serializer, obj)
-}
-
 // errStatusReply is a reply that says "done" and brings no object.
-var errStatusReply = errors.New("the server answered with a Status in place of the object")
+var errStatusReply = errors.New("the server answered with a Status in place of an object")
+
+var errNoKind = errors.New("it has no kind: no API server answered")
+
+// withKind returns obj with its kind set: obj itself, or a shallow copy, since
+// the caller's object must not be touched.
+func withKind[T runtime.Object](obj T, gvk schema.GroupVersionKind) T {
+	if obj.GetObjectKind().GroupVersionKind() == gvk {
+		return obj
+	}
+	copied := reflect.New(reflect.TypeOf(obj).Elem())
+	copied.Elem().Set(reflect.ValueOf(obj).Elem())
+	fresh := copied.Interface().(T)
+	fresh.GetObjectKind().SetGroupVersionKind(gvk)
+	return fresh
+}
 
 // decodeInto replaces obj by the object in data: nothing of its old content
-// stays. On an error obj is as it was. A server that answers with a Status of
-// success yields errStatusReply.
-func decodeInto(data []byte, obj runtime.Object) error {
-	if u, ok := obj.(runtime.Unstructured); ok {
-		content, err := decodeContent(data)
-		if err != nil {
-			return err
-		}
-		if err := setContent(u, content); err != nil {
-			return err
-		}
-		return nil
-	}
+// stays. check judges the kind that data claims to be. On an error obj is as it
+// was.
+func decodeInto(data []byte, obj runtime.Object, check func(kind string) error) error {
 	fresh := reflect.New(reflect.TypeOf(obj).Elem())
-	if err := unmarshal(data, fresh.Interface().(runtime.Object)); err != nil {
-		return err
+	kind, err := fill(data, fresh.Interface().(runtime.Object))
+	if err == nil {
+		err = check(kind)
+	}
+	if err != nil {
+		return fmt.Errorf("decode the reply: %w", err)
 	}
 	reflect.ValueOf(obj).Elem().Set(fresh.Elem())
 	return nil
 }
 
-// unmarshal decodes JSON or protobuf, whichever data is, into a new object. A
-// Status that comes instead is returned as an error.
-func unmarshal(data []byte, fresh runtime.Object) error {
-	kind, err := unmarshalKind(data, fresh)
+// fill decodes data into a new object or list of any form, and returns the kind
+// that data claims to be. A Status in its place is an error.
+func fill(data []byte, fresh runtime.Object) (string, error) {
+	u, ok := fresh.(runtime.Unstructured)
+	if !ok {
+		return unmarshal(data, fresh)
+	}
+	kind, content, err := decodeContent(data)
+	if err != nil {
+		return kind, err
+	}
+	return kind, setContent(u, content)
+}
+
+// unmarshal decodes JSON or protobuf, whichever data is, into a new object, and
+// returns the kind that data claims to be. A Status that was not asked for is
+// an error.
+func unmarshal(data []byte, fresh runtime.Object) (string, error) {
+	kind, err := unmarshalAny(data, fresh)
 	if _, asked := fresh.(*metav1.Status); kind == "Status" && !asked {
 		var status metav1.Status
-		if _, err := unmarshalKind(data, &status); err != nil {
-			return err
+		if _, err := unmarshalAny(data, &status); err != nil {
+			return kind, err
 		}
-		return statusError(&status)
+		return kind, statusError(&status)
 	}
-	return err
+	return kind, err
 }
 
 // statusError turns a Status into an error: its own, or errStatusReply.
@@ -136,19 +89,14 @@ func statusError(status *metav1.Status) error {
 	return apierrors.FromObject(status)
 }
 
-// unmarshalKind decodes data and returns the kind that it claims to be, also
-// beside an error.
-func unmarshalKind(data []byte, fresh runtime.Object) (string, error) {
+// unmarshalAny decodes data; it tells the kind also beside an error.
+func unmarshalAny(data []byte, fresh runtime.Object) (string, error) {
 	if bytes.HasPrefix(data, protobufMagic) {
 		gvk, raw, err := openEnvelope(data)
 		if err != nil {
 			return "", err
 		}
-		msg, ok := fresh.(protoMessage)
-		if !ok {
-			return gvk.Kind, fmt.Errorf("the server sent protobuf, which %T does not have", fresh)
-		}
-		return gvk.Kind, msg.Unmarshal(raw)
+		return gvk.Kind, unmarshalProtobuf(raw, fresh)
 	}
 	err := json.Unmarshal(data, fresh)
 	if err == nil {
@@ -161,26 +109,33 @@ func unmarshalKind(data []byte, fresh runtime.Object) (string, error) {
 	return claimed.Kind, err
 }
 
+// unmarshalProtobuf decodes bytes that have no envelope.
+func unmarshalProtobuf(raw []byte, fresh runtime.Object) error {
+	msg, ok := fresh.(protoMessage)
+	if !ok {
+		return fmt.Errorf("the server sent protobuf, which %T does not have", fresh)
+	}
+	return msg.Unmarshal(raw)
+}
+
 // decodeContent decodes an unstructured object; whole numbers stay int64.
-func decodeContent(data []byte) (map[string]any, error) {
+func decodeContent(data []byte) (string, map[string]any, error) {
 	if bytes.HasPrefix(data, protobufMagic) {
-		return nil, errors.New("the server sent protobuf for an unstructured object")
+		return "", nil, errors.New("the server sent protobuf for an unstructured object")
 	}
 	var content map[string]any
 	if err := json.Unmarshal(data, &content); err != nil {
-		return nil, err
+		return "", nil, err
 	}
-	if content == nil {
-		return nil, errors.New("the server sent null for an object")
-	}
-	if kind, _ := content["kind"].(string); kind == "Status" && content["apiVersion"] == "v1" {
+	kind, _ := content["kind"].(string)
+	if kind == "Status" && content["apiVersion"] == "v1" {
 		var status metav1.Status
 		if err := json.Unmarshal(data, &status); err != nil {
-			return nil, err
+			return kind, nil, err
 		}
-		return nil, statusError(&status)
+		return kind, nil, statusError(&status)
 	}
-	return content, nil
+	return kind, content, nil
 }
 
 // setContent gives an unstructured object or list its content.
@@ -205,4 +160,75 @@ func setContent(u runtime.Unstructured, content map[string]any) error {
 	delete(content, "items")
 	list.Object, list.Items = content, items
 	return nil
+}
+
+// checkListKind refuses a reply that cannot be a list. The kind of a custom
+// resource's list is the author's choice.
+func (r *Resource) checkListKind(claimed string) error {
+	if claimed == "" {
+		return errNoKind
+	}
+	return nil
+}
+
+// checkKind refuses a reply that is something else than what was asked for: a
+// proxy's page in JSON would else be taken for an object without content.
+func (r *Resource) checkKind(claimed string) error {
+	switch {
+	case claimed == r.gvk.Kind:
+		return nil
+	case r.form == MetadataOnly && strings.HasPrefix(claimed, "PartialObjectMetadata"):
+		return nil
+	case claimed == "":
+		return errNoKind
+	}
+	return fmt.Errorf("it is of kind %s, not %s", claimed, r.gvk.Kind)
+}
+
+// decodeObject decodes one item or one event's object, JSON or protobuf, and
+// sets its kind. Items of a list may lack it in data.
+func (r *Resource) decodeObject(data []byte) (Object, error) {
+	obj, err := r.newObject()
+	if err != nil {
+		return nil, err
+	}
+	kind, err := fill(data, obj)
+	if err == nil && kind != "" {
+		err = r.checkKind(kind)
+	}
+	if err != nil {
+		var known metav1.PartialObjectMetadata
+		_, _ = unmarshalAny(data, &known) // as much as can be read
+		return nil, r.decodeError(&known, err)
+	}
+	obj.GetObjectKind().SetGroupVersionKind(r.gvk)
+	return obj, nil
+}
+
+// decodeMessage decodes one item of a protobuf list: it has no envelope.
+func (r *Resource) decodeMessage(raw []byte) (Object, error) {
+	obj, err := r.newObject()
+	if err != nil {
+		return nil, err
+	}
+	if err := unmarshalProtobuf(raw, obj); err != nil {
+		var known metav1.PartialObjectMetadata
+		_ = known.Unmarshal(raw) // as much as can be read
+		return nil, r.decodeError(&known, err)
+	}
+	obj.GetObjectKind().SetGroupVersionKind(r.gvk)
+	return obj, nil
+}
+
+func (r *Resource) decodeError(known *metav1.PartialObjectMetadata, err error) *DecodeError {
+	return &DecodeError{Kind: r.gvk, Key: ObjectKeyFromObject(known), ResourceVersion: known.ResourceVersion, Err: err}
+}
+
+// checkNamed refuses an object without a name: whatever was decoded, it is none
+// of the kind's.
+func (r *Resource) checkNamed(obj Object) error {
+	if obj.GetName() != "" {
+		return nil
+	}
+	return &DecodeError{Kind: r.gvk, ResourceVersion: obj.GetResourceVersion(), Err: errors.New("it has no name")}
 }

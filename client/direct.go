@@ -5,14 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"reflect"
 	"sync"
 	"time"
 
 	"governor/scheme"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
@@ -48,9 +46,8 @@ type Direct struct {
 	http    *http.Client
 	scheme  *scheme.Scheme
 	mapper  meta.RESTMapper
+	formats *formats
 	timeout time.Duration
-	// protobuf says whether the caller's configuration leaves room for it.
-	protobuf bool
 
 	mu sync.Mutex
 	// clients has one for each group and version: the path and the error
@@ -96,17 +93,20 @@ func New(cfg *rest.Config, o *Options) (*Direct, error) {
 		return nil, fmt.Errorf("client: %w", err)
 	}
 	s := o.scheme()
-	protobuf := cfg.ContentType == "" || cfg.ContentType == mediaProtobuf
+	formats, err := newFormats(s, cfg.ContentType == "" || cfg.ContentType == mediaProtobuf)
+	if err != nil {
+		return nil, fmt.Errorf("client: %w", err)
+	}
 	cfg.NegotiatedSerializer = s.Codecs()
 	cfg.ContentType, cfg.AcceptContentTypes = "", "" // set on each request
 	return &Direct{
-		cfg:      cfg,
-		http:     hc,
-		scheme:   s,
-		mapper:   mapper,
-		timeout:  timeout,
-		protobuf: protobuf,
-		clients:  map[schema.GroupVersion]rest.Interface{},
+		cfg:     cfg,
+		http:    hc,
+		scheme:  s,
+		mapper:  mapper,
+		formats: formats,
+		timeout: timeout,
+		clients: map[schema.GroupVersion]rest.Interface{},
 	}, nil
 }
 
@@ -119,12 +119,6 @@ func (d *Direct) RESTMapper() meta.RESTMapper { return d.mapper }
 // GroupVersionKindFor returns an object's kind, whatever its TypeMeta says.
 // Unstructured and metadata-only objects must carry theirs.
 func (d *Direct) GroupVersionKindFor(obj runtime.Object) (schema.GroupVersionKind, error) {
-	if err := checkNotNil(obj); err != nil {
-		return schema.GroupVersionKind{}, err
-	}
-	if FormOf(obj) != Typed {
-		return ownKind(obj)
-	}
 	return d.scheme.GVKForObject(obj)
 }
 
@@ -144,9 +138,6 @@ func (d *Direct) IsObjectNamespaced(obj runtime.Object) (bool, error) {
 // Resource returns what lists and watches one kind in one form. The kind is
 // that of an object, not of a list.
 func (d *Direct) Resource(ctx context.Context, gvk schema.GroupVersionKind, form Form) (*Resource, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
 	var example runtime.Object
 	if form == Typed {
 		var err error
@@ -154,12 +145,14 @@ func (d *Direct) Resource(ctx context.Context, gvk schema.GroupVersionKind, form
 			return nil, err
 		}
 	}
-	return d.resource(gvk, form, example)
+	return d.resource(ctx, gvk, form, example)
 }
 
-// resource returns the Resource of a kind; example is a value of its Go type.
-func (d *Direct) resource(gvk schema.GroupVersionKind, form Form, example runtime.Object) (*Resource, error) {
-	mapping, err := d.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+// resource returns the Resource of a kind; example is a value of its Go type or
+// of its list's. The mapper is asked each time: a kind may be installed, go, and
+// come back under another path.
+func (d *Direct) resource(ctx context.Context, gvk schema.GroupVersionKind, form Form, example runtime.Object) (*Resource, error) {
+	mapping, err := meta.ToRESTMapperWithContext(d.mapper).RESTMappingWithContext(ctx, gvk.GroupKind(), gvk.Version)
 	if err != nil {
 		return nil, err
 	}
@@ -173,37 +166,30 @@ func (d *Direct) resource(gvk schema.GroupVersionKind, form Form, example runtim
 		mapping: mapping,
 		client:  c,
 		scheme:  d.scheme,
-		format:  formatOf(form, d.protobuf, example),
+		format:  d.formats.of(form, example),
 		timeout: d.timeout,
 	}, nil
 }
 
 // resourceOf returns the Resource of an object's kind and form.
-func (d *Direct) resourceOf(obj Object) (*Resource, error) {
+func (d *Direct) resourceOf(ctx context.Context, obj Object) (*Resource, error) {
 	gvk, err := d.GroupVersionKindFor(obj)
 	if err != nil {
 		return nil, err
 	}
-	return d.resource(gvk, FormOf(obj), obj)
+	return d.resource(ctx, gvk, FormOf(obj), obj)
 }
 
 // resourceOfList returns the Resource of a list's items.
-func (d *Direct) resourceOfList(list ObjectList) (*Resource, error) {
+func (d *Direct) resourceOfList(ctx context.Context, list ObjectList) (*Resource, error) {
 	gvk, err := d.GroupVersionKindFor(list)
 	if err != nil {
 		return nil, err
 	}
-	switch FormOf(list) {
-	case Typed:
-		if _, isObject := list.(Object); isObject {
-			return nil, fmt.Errorf("%T is an object: List needs its list type", list)
-		}
-	default:
-		if !meta.IsListType(list) {
-			return nil, fmt.Errorf("%T is an object: List needs its list type", list)
-		}
+	if !meta.IsListType(list) {
+		return nil, fmt.Errorf("%T is one object: pass a pointer to its list type", list)
 	}
-	return d.resource(itemKind(gvk), FormOf(list), list)
+	return d.resource(ctx, itemKind(gvk), FormOf(list), list)
 }
 
 // client returns the memoised RESTClient of a group and version.
@@ -225,33 +211,4 @@ func (d *Direct) client(gv schema.GroupVersion) (rest.Interface, error) {
 	}
 	d.clients[gv] = c
 	return c, nil
-}
-
-// setListKind gives a list its kind, and each item its own.
-func setListKind(list runtime.Object, item schema.GroupVersionKind) error {
-	gvk := item
-	gvk.Kind += "List"
-	list.GetObjectKind().SetGroupVersionKind(gvk)
-	return meta.EachListItem(list, func(obj runtime.Object) error {
-		obj.GetObjectKind().SetGroupVersionKind(item)
-		return nil
-	})
-}
-
-// meta translates options to the server's.
-func (o *ListOptions) meta() *metav1.ListOptions {
-	opts := &metav1.ListOptions{Limit: o.Limit, Continue: o.Continue}
-	if o.LabelSelector != nil {
-		opts.LabelSelector = o.LabelSelector.String()
-	}
-	if o.FieldSelector != nil {
-		opts.FieldSelector = o.FieldSelector.String()
-	}
-	return opts
-}
-
-// empty makes a list one of no items.
-func empty(list ObjectList) {
-	v := reflect.ValueOf(list).Elem()
-	v.Set(reflect.Zero(v.Type()))
 }

@@ -92,10 +92,16 @@ func (r *Resource) decodeEvent(eventType watch.EventType, data []byte) (Event, e
 	switch eventType {
 	case watch.Added, watch.Modified, watch.Deleted, watch.Bookmark:
 		obj, err := r.decodeObject(data)
-		return Event{Type: eventType, Object: obj}, err
+		if err == nil && eventType != watch.Bookmark {
+			err = r.checkNamed(obj)
+		}
+		if err != nil {
+			return Event{}, err
+		}
+		return Event{Type: eventType, Object: obj}, nil
 	case watch.Error:
 		var status metav1.Status
-		if err := unmarshal(data, &status); err != nil {
+		if _, err := unmarshal(data, &status); err != nil {
 			return Event{}, fmt.Errorf("the server reported an error that cannot be read: %w", err)
 		}
 		return Event{}, apierrors.FromObject(&status)

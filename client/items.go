@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"math"
 
@@ -36,8 +35,14 @@ func (r *Resource) eachItem(body *bufio.Reader, yield func(Object, error) bool) 
 // yieldItem decodes one item and hands it over.
 func (r *Resource) yieldItem(data []byte, decode func([]byte) (Object, error), yield func(Object, error) bool) error {
 	obj, err := decode(data)
+	if err == nil {
+		err = r.checkNamed(obj)
+	}
 	if _, isOne := errors.AsType[*DecodeError](err); err != nil && !isOne {
 		return err
+	}
+	if err != nil {
+		obj = nil
 	}
 	if !yield(obj, err) {
 		return errLeft
@@ -171,34 +176,12 @@ func (r *Resource) eachListField(in *io.LimitedReader, buf *bytes.Buffer, listed
 		case 1:
 			err = listed.Unmarshal(data)
 		case 2:
-			err = r.yieldItem(data, r.decodeProtobuf, yield)
+			err = r.yieldItem(data, r.decodeMessage, yield)
 		}
 		if err != nil {
 			return err
 		}
 	}
-}
-
-// decodeProtobuf decodes one object that has no envelope.
-func (r *Resource) decodeProtobuf(data []byte) (Object, error) {
-	obj, err := r.newObject()
-	if err != nil {
-		return nil, err
-	}
-	msg, ok := obj.(protoMessage)
-	if !ok {
-		return nil, fmt.Errorf("the server sent protobuf, which %T does not have", obj)
-	}
-	if err := msg.Unmarshal(data); err != nil {
-		e := &DecodeError{Kind: r.gvk, Err: err}
-		var known metav1.PartialObjectMetadata
-		if known.Unmarshal(data) == nil {
-			e.Key, e.ResourceVersion = ObjectKeyFromObject(&known), known.ResourceVersion
-		}
-		return nil, e
-	}
-	obj.GetObjectKind().SetGroupVersionKind(r.gvk)
-	return obj, nil
 }
 
 // readField reads the head of one length-delimited field. io.EOF is an end

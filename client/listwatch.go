@@ -10,7 +10,6 @@ import (
 	"net/http"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 )
 
@@ -133,7 +132,7 @@ func both(a, b string) string {
 // Watch yields the changes of a kind.
 func (d *Direct) Watch(ctx context.Context, list ObjectList, opts ...ListOption) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
-		r, err := d.resourceOfList(list)
+		r, err := d.resourceOfList(ctx, list)
 		if err != nil {
 			yield(Event{}, fmt.Errorf("watch %T: %w", list, err))
 			return
@@ -151,36 +150,6 @@ func (d *Direct) Watch(ctx context.Context, list ObjectList, opts ...ListOption)
 		opts.ResourceVersion = list.GetResourceVersion()
 		lw.Watch(ctx, *opts)(yield)
 	}
-}
-
-// decodeObject decodes one object of the resource from JSON, or from protobuf
-// in its envelope, and sets its kind.
-func (r *Resource) decodeObject(data []byte) (Object, error) {
-	obj, err := r.newObject()
-	if err != nil {
-		return nil, err
-	}
-	if u, ok := obj.(interface{ SetUnstructuredContent(map[string]any) }); ok {
-		content, err := decodeContent(data)
-		if err != nil {
-			return nil, newDecodeError(r.gvk, data, err)
-		}
-		u.SetUnstructuredContent(content)
-	} else if err := unmarshal(data, obj); err != nil {
-		return nil, newDecodeError(r.gvk, data, err)
-	}
-	obj.GetObjectKind().SetGroupVersionKind(r.gvk)
-	return obj, nil
-}
-
-// newDecodeError finds out as much of the object's name as can be read.
-func newDecodeError(gvk schema.GroupVersionKind, data []byte, err error) *DecodeError {
-	e := &DecodeError{Kind: gvk, Err: err}
-	var known metav1.PartialObjectMetadata
-	if _, err := unmarshalKind(data, &known); err == nil {
-		e.Key, e.ResourceVersion = ObjectKeyFromObject(&known), known.ResourceVersion
-	}
-	return e
 }
 
 // isProtobuf looks at the first byte of a body. JSON begins with a brace or

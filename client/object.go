@@ -2,7 +2,6 @@ package client
 
 import (
 	"errors"
-	"fmt"
 	"reflect"
 	"strings"
 
@@ -90,14 +89,4 @@ func itemKind(list schema.GroupVersionKind) schema.GroupVersionKind {
 		list.Kind = item
 	}
 	return list
-}
-
-// ownKind returns the GroupVersionKind that an unstructured or metadata-only
-// object carries: for these no scheme can tell it.
-func ownKind(obj runtime.Object) (schema.GroupVersionKind, error) {
-	gvk := obj.GetObjectKind().GroupVersionKind()
-	if gvk.Kind == "" || gvk.Version == "" {
-		return gvk, fmt.Errorf("a %T needs apiVersion and kind: call SetGroupVersionKind first", obj)
-	}
-	return gvk, nil
 }

@@ -4,10 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"reflect"
 
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 )
@@ -164,16 +161,4 @@ func strategicDifference(base, modified []byte, obj Object) (map[string]any, err
 		return nil, err
 	}
 	return decodeNumbers(data)
-}
-
-// withKind returns obj, or a shallow copy of it that has its kind set.
-func withKind(obj Object, gvk schema.GroupVersionKind) Object {
-	if obj.GetObjectKind().GroupVersionKind() == gvk {
-		return obj
-	}
-	copied := reflect.New(reflect.TypeOf(obj).Elem())
-	copied.Elem().Set(reflect.ValueOf(obj).Elem())
-	fresh := copied.Interface().(Object)
-	fresh.(runtime.Object).GetObjectKind().SetGroupVersionKind(gvk)
-	return fresh
 }

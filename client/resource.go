@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"time"
 
@@ -85,9 +86,10 @@ func params(req *rest.Request, opts runtime.Object) *rest.Request {
 	return req.SpecificallyVersionedParams(opts, metav1.ParameterCodec, versionV1)
 }
 
-// body adds an object to the request.
-func (r *Resource) body(req *rest.Request, obj runtime.Object, gvk schema.GroupVersionKind) (*rest.Request, error) {
-	data, err := encode(r.scheme, obj, gvk, r.format.contentType)
+// body adds an object to the request, with apiVersion and kind whatever its
+// TypeMeta says.
+func (r *Resource) body(req *rest.Request, obj runtime.Object) (*rest.Request, error) {
+	data, err := runtime.Encode(r.format.encoder, withKind(obj, r.gvk))
 	if err != nil {
 		return nil, err
 	}
@@ -95,14 +97,14 @@ func (r *Resource) body(req *rest.Request, obj runtime.Object, gvk schema.GroupV
 }
 
 // deleteBody adds what a delete is to do. It is JSON for every kind.
-func (r *Resource) deleteBody(req *rest.Request, o *DeleteOptions) (*rest.Request, error) {
-	opts := &metav1.DeleteOptions{
+func deleteBody(req *rest.Request, o *DeleteOptions) (*rest.Request, error) {
+	data, err := json.Marshal(&metav1.DeleteOptions{
+		TypeMeta:           metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"},
 		GracePeriodSeconds: o.GracePeriodSeconds,
 		Preconditions:      o.Preconditions,
 		PropagationPolicy:  o.PropagationPolicy,
 		DryRun:             o.DryRun,
-	}
-	data, err := encode(r.scheme, opts, versionV1.WithKind("DeleteOptions"), mediaJSON)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -125,15 +127,15 @@ func do(ctx context.Context, req *rest.Request) ([]byte, error) {
 }
 
 // doInto sends a request and replaces obj by the reply, with the kind set.
-func doInto(ctx context.Context, req *rest.Request, obj runtime.Object, gvk schema.GroupVersionKind) error {
+func (r *Resource) doInto(ctx context.Context, req *rest.Request, obj Object) error {
 	data, err := do(ctx, req)
 	if err != nil {
 		return err
 	}
-	if err := decodeInto(data, obj); err != nil {
-		return fmt.Errorf("decode the reply: %w", err)
+	if err := decodeInto(data, obj, r.checkKind); err != nil {
+		return err
 	}
-	obj.GetObjectKind().SetGroupVersionKind(gvk)
+	obj.GetObjectKind().SetGroupVersionKind(r.gvk)
 	return nil
 }
 

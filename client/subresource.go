@@ -31,7 +31,7 @@ func (s *subResource) check() error {
 
 // Get reads obj's subresource into sub.
 func (s *subResource) Get(ctx context.Context, obj, sub Object, opts ...GetOption) error {
-	return s.d.write("get", s.name, obj, func(r *Resource, key ObjectKey) error {
+	return s.d.write(ctx, "get", s.name, obj, func(r *Resource, key ObjectKey) error {
 		if err := errors.Join(s.check(), new(GetOptions).ApplyOptions(opts)); err != nil {
 			return err
 		}
@@ -46,13 +46,13 @@ func (s *subResource) Get(ctx context.Context, obj, sub Object, opts ...GetOptio
 		if err != nil {
 			return err
 		}
-		return doInto(ctx, req.SubResource(s.name), sub, r.gvk)
+		return r.doInto(ctx, req.SubResource(s.name), sub)
 	})
 }
 
 // Create posts sub to obj.
 func (s *subResource) Create(ctx context.Context, obj, sub Object, opts ...CreateOption) error {
-	return s.d.write("create", s.name, obj, func(r *Resource, key ObjectKey) error {
+	return s.d.write(ctx, "create", s.name, obj, func(r *Resource, key ObjectKey) error {
 		var o CreateOptions
 		if err := errors.Join(s.check(), o.ApplyOptions(opts)); err != nil {
 			return err
@@ -68,10 +68,10 @@ func (s *subResource) Create(ctx context.Context, obj, sub Object, opts ...Creat
 		if err != nil {
 			return err
 		}
-		if req, err = r.body(params(req.SubResource(s.name), o.meta()), sub, r.gvk); err != nil {
+		if req, err = r.body(params(req.SubResource(s.name), o.meta()), sub); err != nil {
 			return err
 		}
-		if err := doInto(ctx, req, sub, r.gvk); !errors.Is(err, errStatusReply) {
+		if err := r.doInto(ctx, req, sub); !errors.Is(err, errStatusReply) {
 			return err
 		}
 		return nil // an eviction or a binding: done, and there is no object
@@ -117,8 +117,10 @@ func (d *Direct) subBody(r *Resource, sub string, obj, body Object) (*Resource, 
 	}
 	of := *r
 	of.gvk, of.form = gvk, FormOf(body)
-	// A custom resource's scale is JSON, though Scale is a built-in kind.
-	of.format = formatOf(of.form, r.format.contentType == mediaProtobuf, body)
+	if of.format = d.formats.plain(of.form); r.format.contentType == mediaProtobuf {
+		// A custom resource's scale is JSON, though Scale is a built-in kind.
+		of.format = d.formats.of(of.form, body)
+	}
 	return &of, body, nil
 }
 

@@ -4,14 +4,16 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"reflect"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // Get reads one object from the server.
 func (d *Direct) Get(ctx context.Context, key ObjectKey, obj Object, opts ...GetOption) error {
-	r, err := d.resourceOf(obj)
+	r, err := d.resourceOf(ctx, obj)
 	if err != nil {
 		return fmt.Errorf("get %T: %w", obj, err)
 	}
@@ -30,12 +32,12 @@ func (r *Resource) get(ctx context.Context, key ObjectKey, obj Object, opts []Ge
 	if err != nil {
 		return err
 	}
-	return doInto(ctx, req, obj, r.gvk)
+	return r.doInto(ctx, req, obj)
 }
 
 // List reads many objects from the server: one page, if Limit is given.
 func (d *Direct) List(ctx context.Context, list ObjectList, opts ...ListOption) error {
-	r, err := d.resourceOfList(list)
+	r, err := d.resourceOfList(ctx, list)
 	if err != nil {
 		return fmt.Errorf("list %T: %w", list, err)
 	}
@@ -56,16 +58,51 @@ func (r *Resource) list(ctx context.Context, list ObjectList, o *ListOptions) er
 	}
 	if o.selectsNothing() {
 		empty(list)
-		return setListKind(list, r.gvk)
+		return r.setListKind(list)
 	}
 	data, err := do(ctx, params(r.request(http.MethodGet, o.Namespace), o.meta()))
 	if err != nil {
 		return err
 	}
-	if err := decodeInto(data, list); err != nil {
-		return fmt.Errorf("decode the reply: %w", err)
+	if err := decodeInto(data, list, r.checkListKind); err != nil {
+		return err
 	}
-	return setListKind(list, r.gvk)
+	return r.setListKind(list)
+}
+
+// empty makes a list one of no items.
+func empty(list ObjectList) {
+	v := reflect.ValueOf(list).Elem()
+	v.Set(reflect.Zero(v.Type()))
+}
+
+// setListKind gives a list its kind, and each item its own.
+func (r *Resource) setListKind(list ObjectList) error {
+	gvk := r.gvk
+	gvk.Kind += "List"
+	if r.form == Typed {
+		var err error
+		if gvk, err = r.scheme.GVKForObject(list); err != nil {
+			return err
+		}
+	}
+	list.GetObjectKind().SetGroupVersionKind(gvk)
+	return meta.EachListItem(list, func(obj runtime.Object) error {
+		obj.GetObjectKind().SetGroupVersionKind(r.gvk)
+		return nil
+	})
+}
+
+// meta translates options to the server's.
+func (o *ListOptions) meta() *metav1.ListOptions {
+	opts := &metav1.ListOptions{Limit: o.Limit, Continue: o.Continue}
+	if o.LabelSelector != nil {
+		opts.LabelSelector = o.LabelSelector.String()
+	}
+	if o.FieldSelector != nil {
+		opts.FieldSelector = o.FieldSelector.String()
+	}
+	return opts
 }
 
 // where tells a selection's namespace in an error.
@@ -77,8 +114,8 @@ func (o *ListOptions) where() string {
 }
 
 // write runs one change of one object, and adds to its error what was tried.
-func (d *Direct) write(verb, sub string, obj Object, change func(r *Resource, key ObjectKey) error) error {
-	r, err := d.resourceOf(obj)
+func (d *Direct) write(ctx context.Context, verb, sub string, obj Object, change func(r *Resource, key ObjectKey) error) error {
+	r, err := d.resourceOf(ctx, obj)
 	if err != nil {
 		return fmt.Errorf("%s %T: %w", verb, obj, err)
 	}
@@ -102,7 +139,7 @@ func (r *Resource) checkWhole() error {
 
 // Create stores a new object.
 func (d *Direct) Create(ctx context.Context, obj Object, opts ...CreateOption) error {
-	return d.write("create", "", obj, func(r *Resource, key ObjectKey) error {
+	return d.write(ctx, "create", "", obj, func(r *Resource, key ObjectKey) error {
 		var o CreateOptions
 		if err := o.ApplyOptions(opts); err != nil {
 			return err
@@ -113,11 +150,11 @@ func (d *Direct) Create(ctx context.Context, obj Object, opts ...CreateOption) e
 		if err := r.checkNamespace(key.Namespace); err != nil {
 			return err
 		}
-		req, err := r.body(params(r.request(http.MethodPost, key.Namespace), o.meta()), obj, r.gvk)
+		req, err := r.body(params(r.request(http.MethodPost, key.Namespace), o.meta()), obj)
 		if err != nil {
 			return err
 		}
-		return doInto(ctx, req, obj, r.gvk)
+		return r.doInto(ctx, req, obj)
 	})
 }
 
@@ -131,7 +168,7 @@ func (d *Direct) Update(ctx context.Context, obj Object, opts ...UpdateOption) e
 }
 
 func (d *Direct) update(ctx context.Context, sub string, obj Object, opts []UpdateOption) error {
-	return d.write("update", sub, obj, func(r *Resource, key ObjectKey) error {
+	return d.write(ctx, "update", sub, obj, func(r *Resource, key ObjectKey) error {
 		var o UpdateOptions
 		if err := o.ApplyOptions(opts); err != nil {
 			return err
@@ -147,10 +184,10 @@ func (d *Direct) update(ctx context.Context, sub string, obj Object, opts []Upda
 		if err != nil {
 			return err
 		}
-		if req, err = r.body(params(req.SubResource(subPath(sub)...), o.meta()), body, r.gvk); err != nil {
+		if req, err = r.body(params(req.SubResource(subPath(sub)...), o.meta()), body); err != nil {
 			return err
 		}
-		return doInto(ctx, req, body, r.gvk)
+		return r.doInto(ctx, req, body)
 	})
 }
 
@@ -164,7 +201,7 @@ func (d *Direct) Patch(ctx context.Context, obj Object, patch Patch, opts ...Pat
 }
 
 func (d *Direct) patch(ctx context.Context, sub string, obj Object, patch Patch, opts []PatchOption) error {
-	return d.write("patch", sub, obj, func(r *Resource, key ObjectKey) error {
+	return d.write(ctx, "patch", sub, obj, func(r *Resource, key ObjectKey) error {
 		var o PatchOptions
 		if err := o.ApplyOptions(opts); err != nil {
 			return err
@@ -185,7 +222,7 @@ func (d *Direct) patch(ctx context.Context, sub string, obj Object, patch Patch,
 			return err
 		}
 		req = patchBody(params(req.SubResource(subPath(sub)...), o.meta()), patch.Type(), data)
-		return doInto(ctx, req, body, r.gvk)
+		return r.doInto(ctx, req, body)
 	})
 }
 
@@ -195,7 +232,7 @@ func (o *PatchOptions) meta() runtime.Object {
 
 // Delete removes an object.
 func (d *Direct) Delete(ctx context.Context, obj Object, opts ...DeleteOption) error {
-	return d.write("delete", "", obj, func(r *Resource, key ObjectKey) error {
+	return d.write(ctx, "delete", "", obj, func(r *Resource, key ObjectKey) error {
 		var o DeleteOptions
 		if err := o.ApplyOptions(opts); err != nil {
 			return err
@@ -204,7 +241,7 @@ func (d *Direct) Delete(ctx context.Context, obj Object, opts ...DeleteOption) e
 		if err != nil {
 			return err
 		}
-		if req, err = r.deleteBody(req, &o); err != nil {
+		if req, err = deleteBody(req, &o); err != nil {
 			return err
 		}
 		_, err = do(ctx, req)
@@ -214,7 +251,7 @@ func (d *Direct) Delete(ctx context.Context, obj Object, opts ...DeleteOption) e
 
 // DeleteAllOf removes every object of obj's kind that the options select.
 func (d *Direct) DeleteAllOf(ctx context.Context, obj Object, opts ...DeleteAllOfOption) error {
-	r, err := d.resourceOf(obj)
+	r, err := d.resourceOf(ctx, obj)
 	if err != nil {
 		return fmt.Errorf("delete all of %T: %w", obj, err)
 	}
@@ -239,7 +276,7 @@ func (r *Resource) deleteAllOf(ctx context.Context, o *DeleteAllOfOptions) error
 	if o.selectsNothing() {
 		return nil
 	}
-	req, err := r.deleteBody(params(r.request(http.MethodDelete, o.Namespace), o.ListOptions.meta()), &o.DeleteOptions)
+	req, err := deleteBody(params(r.request(http.MethodDelete, o.Namespace), o.ListOptions.meta()), &o.DeleteOptions)
 	if err != nil {
 		return err
 	}
