@@ -78,7 +78,9 @@ func New(cfg *rest.Config, o *Options) (*Manager, error) {
 	if m.cache, err = cache.New(m.direct, &options.Cache); err != nil {
 		return nil, fmt.Errorf("new manager: %w", err)
 	}
-	m.client = client.NewDelegating(m.direct, m.cache, &options.Client)
+	if m.client, err = client.NewDelegating(m.direct, m.cache, &options.Client); err != nil {
+		return nil, fmt.Errorf("new manager: %w", err)
+	}
 	m.metrics = newMetrics()
 	m.events = newEventSink(m.direct, m.GetLogger(), m.metrics)
 	if err := m.newServers(o); err != nil {
