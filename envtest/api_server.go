@@ -78,6 +78,10 @@ func (c *ControlPlane) apiServerFlagsLocked() []string {
 		"--service-cluster-ip-range=10.96.0.0/16",
 		"--endpoint-reconciler-type=none", // a loopback address cannot be an endpoint
 		"--allow-privileged=true",
+
+		// On SIGTERM, end the watches too. By default they may run to their end,
+		// which is up to an hour, and a stop would have to kill.
+		"--shutdown-watch-termination-grace-period=1s",
 	}
 	if !c.options.ControllerManager {
 		// The plugin refuses Pods whose service account does not exist, and

@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
 // ErrBinariesMissing means that etcd, kube-apiserver or, if it was asked for,
-// kube-controller-manager was not found. The error says where it was looked
-// for, and to run "make controlplane". Tests skip: see [RequireControlPlane].
+// kube-controller-manager was not found. The error says where they were looked
+// for, and the command that builds them, "make controlplane" for the first two.
+// Tests skip: see [RequireControlPlane].
 var ErrBinariesMissing = errors.New("control plane binaries missing")
 
 // assetsVariable names the directory in which upstream's tools put theirs.
@@ -50,8 +52,11 @@ func findBinaries(dir string, names ...string) (map[string]string, error) {
 		found[name] = path
 	}
 	if missing != nil {
-		return nil, fmt.Errorf(`%w: no %s in %s: run "make controlplane"`,
-			ErrBinariesMissing, strings.Join(missing, ", "), dir)
+		build := "make controlplane"
+		if slices.Contains(missing, controllerManagerName) {
+			build = "sh hack/controlplane/build.sh " + controllerManagerName
+		}
+		return nil, fmt.Errorf("%w: no %s in %s: run %q", ErrBinariesMissing, strings.Join(missing, ", "), dir, build)
 	}
 	return found, nil
 }
