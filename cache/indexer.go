@@ -165,6 +165,22 @@ func (x *Indexer) AddIndex(field string, fn client.IndexerFunc) error {
 	return nil
 }
 
+// removeIndex takes back an AddIndex.
+func (x *Indexer) removeIndex(field string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	st := x.state.Load()
+	i := st.indexOf(field)
+	items := make([]*item, 0, st.count)
+	for _, chunk := range st.objects {
+		for _, e := range chunk {
+			items = append(items, &item{key: e.item.key, object: e.item.object,
+				values: slices.Delete(slices.Clone(e.item.values), i, i+1)})
+		}
+	}
+	x.state.Store(build(items, slices.Delete(slices.Clone(st.indexes), i, i+1), st.resourceVersion))
+}
+
 // newItem runs the index functions on o.
 func newItem(o client.Object, indexes []index) *item {
 	it := &item{key: client.ObjectKeyFromObject(o), object: o}

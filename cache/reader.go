@@ -1,0 +1,207 @@
+package cache
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"governor/client"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+)
+
+// Get reads one object into obj, which is as it was when there is an error. The
+// kind is set on it. It is the caller's own copy, unless UnsafeDisableDeepCopy
+// is given here or in Options. A kind in another form than the stored one is
+// converted: cheap to metadata-only, costly to unstructured, which then has the
+// fields that the Go type has.
+//
+// A kind that has no informer gets one, and the read waits for its first list,
+// until ctx or Options.SyncTimeout ends: then the error is a NotSyncedError.
+// NotFound means that a complete list did not have the object.
+func (c *Cache) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+	var o client.GetOptions
+	if err := o.ApplyOptions(opts); err != nil {
+		return fmt.Errorf("cache: Get: %w", err)
+	}
+	gvk, err := c.client.GroupVersionKindFor(obj)
+	if err != nil {
+		return fmt.Errorf("cache: Get: %w", err)
+	}
+	if key.Name == "" {
+		return fmt.Errorf("cache: Get %s: the name is empty", kindText(gvk))
+	}
+	k, err := c.readable(ctx, gvk, client.FormOf(obj))
+	if err != nil {
+		return err
+	}
+	return k.get(ctx, c.options.syncTimeout(), key, obj, &o)
+}
+
+// List reads many objects into list, sorted by namespace and name: one state of
+// each informer that it asks (one, unless the kind is cached by namespace),
+// whose resourceVersion it has. list is as it was when there is an error. See
+// Get for kind, copies, forms and waiting.
+//
+// Fields can be selected with = only: metadata.name, metadata.namespace, and
+// those with an index; any other is an error. With a Limit, a list that has more
+// returns a Continue for the next page. Each page is the state of its moment: an
+// object that is there all the while is on one page, once.
+func (c *Cache) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
+	var o client.ListOptions
+	if err := o.ApplyOptions(opts); err != nil {
+		return fmt.Errorf("cache: List: %w", err)
+	}
+	gvk, err := c.itemKind(list)
+	if err != nil {
+		return fmt.Errorf("cache: List: %w", err)
+	}
+	q, err := newQuery(gvk, &o)
+	if err != nil {
+		return fmt.Errorf("cache: List %s: %w", kindText(gvk), err)
+	}
+	k, err := c.readable(ctx, gvk, client.FormOf(list))
+	if err != nil {
+		return err
+	}
+	return k.list(ctx, c.options.syncTimeout(), q, list, &o)
+}
+
+// readable returns the informer of a kind that is to be read.
+func (c *Cache) readable(ctx context.Context, gvk schema.GroupVersionKind, form client.Form) (*KindInformer, error) {
+	c.mu.RLock()
+	running, known := c.running, c.kinds[gvk] != nil
+	c.mu.RUnlock()
+	switch {
+	case !running:
+		return nil, ErrCacheNotStarted
+	case !known && c.options.ReaderFailOnMissingInformer:
+		return nil, fmt.Errorf("%w (%s)", ErrResourceNotCached, kindText(gvk))
+	}
+	return c.kind(gvk, form)
+}
+
+// synced returns the scopes of the kind that a read of a namespace needs, empty
+// for all, when they have synced.
+func (k *KindInformer) synced(ctx context.Context, timeout time.Duration, namespace string) ([]*scope, error) {
+	if k.HasSynced() {
+		return k.scopesFor(namespace)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout,
+		fmt.Errorf("no complete list within %v (Options.SyncTimeout): %w", timeout, context.DeadlineExceeded))
+	defer cancel()
+	if err := k.wait(ctx, k.opened); err != nil {
+		return nil, k.notSynced(nil, err)
+	}
+	scopes, err := k.scopesFor(namespace)
+	if err != nil {
+		return nil, err
+	}
+	return scopes, k.waitFor(ctx, scopes)
+}
+
+func (k *KindInformer) get(ctx context.Context, timeout time.Duration, key client.ObjectKey, obj client.Object, o *client.GetOptions) error {
+	scopes, err := k.synced(ctx, timeout, key.Namespace)
+	if err != nil {
+		return err
+	}
+	switch {
+	case !k.namespaced:
+		key.Namespace = ""
+	case key.Namespace == "":
+		return fmt.Errorf("cache: Get %s %s: the namespace is empty, and %s lives in namespaces", kindText(k.gvk), key.Name, k.gvk.Kind)
+	}
+	s := scopes[0] // a namespace, or no namespace, is in one scope
+	stored := s.indexer.Get(key)
+	if stored == nil {
+		return apierrors.NewNotFound(k.resource, key.Name)
+	}
+	v, err := k.view(stored, client.FormOf(obj), s.copies(o.UnsafeDisableDeepCopy))
+	if err == nil {
+		err = assign(obj, v)
+	}
+	if err != nil {
+		return fmt.Errorf("cache: Get %s %s: %w", kindText(k.gvk), key, err)
+	}
+	return nil
+}
+
+// copies says whether a read copies what it hands out.
+func (s *scope) copies(disable *bool) bool {
+	if disable != nil {
+		return !*disable
+	}
+	return !s.shared
+}
+
+// found is an object that a list has selected.
+type found struct {
+	item *item
+	copy bool
+}
+
+func (k *KindInformer) list(ctx context.Context, timeout time.Duration, q *query, list client.ObjectList, o *client.ListOptions) error {
+	scopes, err := k.synced(ctx, timeout, q.namespace)
+	if err != nil {
+		return err
+	}
+	if !k.namespaced && o.Namespace != "" {
+		return fmt.Errorf("cache: List %s: InNamespace(%q) is given, but %s does not live in namespaces", kindText(k.gvk), o.Namespace, k.gvk.Kind)
+	}
+	items, resourceVersion, err := q.runAll(scopes, o.UnsafeDisableDeepCopy)
+	if err != nil {
+		return fmt.Errorf("cache: List %w", err)
+	}
+	next := ""
+	if q.limit > 0 && int64(len(items)) > q.limit {
+		items = items[:q.limit]
+		next = q.token(items[len(items)-1].item.key)
+	}
+	objects := make([]client.Object, len(items))
+	for i, f := range items {
+		if objects[i], err = k.view(f.item.object, client.FormOf(list), f.copy); err != nil {
+			return fmt.Errorf("cache: List %s: %s: %w", kindText(k.gvk), f.item.key, err)
+		}
+	}
+	if err := assignList(list, k.gvk, objects); err != nil {
+		return fmt.Errorf("cache: List %s: %w", kindText(k.gvk), err)
+	}
+	list.SetResourceVersion(resourceVersion)
+	list.SetContinue(next)
+	return nil
+}
+
+// runAll runs the query on each scope, and merges what they have, up to one
+// more than the limit. The resourceVersion is that of the scope furthest behind.
+func (q *query) runAll(scopes []*scope, disableDeepCopy *bool) ([]found, string, error) {
+	var items []found
+	var resourceVersion string
+	for i, s := range scopes {
+		st := s.indexer.state.Load()
+		copy, n := s.copies(disableDeepCopy), int64(0)
+		err := q.run(st, func(it *item) bool {
+			items = append(items, found{it, copy})
+			n++
+			return q.limit == 0 || n <= q.limit
+		})
+		if err != nil {
+			return nil, "", err
+		}
+		if i == 0 || older(st.resourceVersion, resourceVersion) {
+			resourceVersion = st.resourceVersion
+		}
+	}
+	if len(scopes) > 1 {
+		slices.SortFunc(items, func(a, b found) int { return compareKeys(a.item.key, b.item.key) })
+	}
+	return items, resourceVersion, nil
+}
+
+// older says whether a is before b. What cannot be compared is not older.
+func older(a, b string) bool {
+	c, err := resourceversion.CompareResourceVersion(a, b)
+	return err == nil && c < 0
+}
