@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"sync"
@@ -88,7 +89,7 @@ func diagnose(err error) trouble {
 	switch {
 	case errors.Is(err, errWentBack):
 		return tooLarge
-	case utilnet.IsProbableEOF(errors.Unwrap(err)) || utilnet.IsProbableEOF(err):
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), utilnet.IsProbableEOF(err):
 		return cut
 	}
 	return other

@@ -106,10 +106,10 @@ func (r *Reflector) do(ctx context.Context, s step) error {
 
 // report tells whoever wants to know how a step went.
 func (r *Reflector) report(ctx context.Context, done, then step, err error) {
-	if err == nil && then.backOff {
+	switch trouble := diagnose(err); {
+	case trouble == fine && then.backOff:
 		err = errShortWatch
-	}
-	if err == nil {
+	case trouble == fine, trouble == cut && !then.backOff:
 		r.status.succeeded()
 		return
 	}
