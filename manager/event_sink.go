@@ -99,7 +99,7 @@ func newEventSink(c eventWriter, logger klog.Logger, metrics *Metrics) *eventSin
 // refuse says that a caller asked for an event that cannot be.
 func (s *eventSink) refuse(err error, controller, reason string) {
 	s.count("failed")
-	s.logger.Error(err, "Event refused", "reportingController", controller, "reason", reason)
+	s.logger.Error(err, "Event refused", "reportingController", controller, "reason", truncate(reason, maxField))
 }
 
 // emit queues an event, or drops it if the queue is full.
@@ -126,21 +126,22 @@ func (s *eventSink) Start(ctx context.Context) error {
 		cancel()
 	}
 	s.mu.Unlock()
-	for {
+	for ctx.Err() == nil {
 		select {
 		case event := <-s.queue:
 			s.handle(ctx, requests, event)
-			continue
 		case <-ctx.Done():
 		}
+	}
+	for {
 		select {
 		case event := <-s.queue:
-			if s.handle(ctx, requests, event) {
-				continue
+			if !s.handle(ctx, requests, event) {
+				return nil
 			}
 		default:
+			return nil
 		}
-		return nil
 	}
 }
 

