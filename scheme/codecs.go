@@ -20,14 +20,16 @@ import (
 // registrations, and they keep Contracts 6 and 7. Unknown fields are dropped;
 // the strict serializers report them. Upstream: serializer.NewCodecFactory(…)
 // .WithoutConversion().
-func (s *Scheme) Codecs() runtime.NegotiatedSerializer {
-	return &codecs{scheme: s, media: []runtime.SerializerInfo{s.json(), s.yaml(), s.protobuf(), cbor.NewSerializerInfo(s, s)}}
-}
+func (s *Scheme) Codecs() runtime.NegotiatedSerializer { return s.codecs }
 
 // codecs implements runtime.NegotiatedSerializer.
 type codecs struct {
 	scheme *Scheme
 	media  []runtime.SerializerInfo
+}
+
+func newCodecs(s *Scheme) *codecs {
+	return &codecs{scheme: s, media: []runtime.SerializerInfo{s.json(), s.yaml(), s.protobuf(), cbor.NewSerializerInfo(s, s)}}
 }
 
 func (c *codecs) SupportedMediaTypes() []runtime.SerializerInfo { return slices.Clone(c.media) }

@@ -22,6 +22,8 @@ var (
 type Scheme struct {
 	mu    sync.Mutex            // one registration at a time
 	state atomic.Pointer[table] // never nil; what it points to never changes
+
+	codecs *codecs // of this scheme; never changes
 }
 
 // New returns a Scheme that knows what every API server speaks, whatever its
@@ -37,6 +39,7 @@ func Builtin() *Scheme { return newScheme(builtin()) }
 func newScheme(t *table) *Scheme {
 	s := &Scheme{}
 	s.state.Store(t)
+	s.codecs = newCodecs(s)
 	return s
 }
 
