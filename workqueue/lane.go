@@ -20,19 +20,16 @@ const keepLanes = 64
 // The zero lanes is empty.
 type lanes[K comparable] struct {
 	busy       heap[*lane[K]] // those with entries; the highest priority is on top
-	byPriority map[int]*lane[K]
+	byPriority table[int, *lane[K]]
 	len        int // how many entries
 }
 
 // append adds e behind all of its priority.
 func (ls *lanes[K]) append(e *entry[K]) {
-	l := ls.byPriority[e.priority]
+	l := ls.byPriority.get(e.priority)
 	if l == nil {
-		if ls.byPriority == nil {
-			ls.byPriority = make(map[int]*lane[K])
-		}
 		l = &lane[K]{priority: e.priority}
-		ls.byPriority[e.priority] = l
+		ls.byPriority.set(e.priority, l)
 	}
 	if l.first == nil {
 		ls.busy.push(^int64(l.priority), l) // ^ turns the order round, and has no overflow as - has
@@ -43,7 +40,7 @@ func (ls *lanes[K]) append(e *entry[K]) {
 
 // remove takes e out, wherever it stands.
 func (ls *lanes[K]) remove(e *entry[K]) {
-	ls.drop(ls.byPriority[e.priority], e)
+	ls.drop(ls.byPriority.get(e.priority), e)
 }
 
 // pop takes the first entry of the highest priority out; nil if there is none.
@@ -64,7 +61,7 @@ func (ls *lanes[K]) drop(l *lane[K], e *entry[K]) {
 		return
 	}
 	ls.busy.remove(l.index)
-	if len(ls.byPriority) > keepLanes {
-		delete(ls.byPriority, l.priority)
+	if len(ls.byPriority.m) > keepLanes {
+		ls.byPriority.remove(l.priority)
 	}
 }

@@ -68,37 +68,6 @@ type Queue[K comparable] struct {
 	shut     bool                // +checklocks:mu
 }
 
-// Options tunes a Queue. The zero value, and nil, are ready to use.
-type Options[K comparable] struct {
-	// Name is in snapshots and in the error of ShutDownWithDrain. It may be empty.
-	Name string
-	// RateLimiter decides the delay of AddRateLimited. Nil means
-	// DefaultControllerRateLimiter. It is called while the queue is not locked.
-	RateLimiter RateLimiter[K]
-	// Metrics hears of what happens; nil means nobody.
-	Metrics Metrics
-}
-
-// AddOptions says how AddWith adds. The zero value adds as Add does.
-type AddOptions struct {
-	// After is the delay; zero and negative mean at once.
-	After time.Duration
-	// RateLimited asks the rate limiter for the delay, and counts a failure of
-	// the key by that. When After is positive too, the shorter of both counts.
-	RateLimited bool
-	// Priority: higher comes first, the ordinary is 0.
-	Priority int
-}
-
-// Item is a key in a worker's hands.
-type Item[K comparable] struct {
-	// Key is what to work on, and what to call Done with.
-	Key K
-	// Priority is the one with which it came out. A worker that adds the key
-	// again uses it so that a retry is as urgent as the first try.
-	Priority int
-}
-
 // New returns an empty Queue.
 func New[K comparable](o *Options[K]) *Queue[K] {
 	if o == nil {
@@ -272,37 +241,6 @@ func (q *Queue[K]) Done(key K) {
 		q.releaseLocked(e)
 		q.drainedLocked()
 	}
-}
-
-// newEntryLocked makes an entry for a key that has none.
-//
-// +checklocks:q.mu
-func (q *Queue[K]) newEntryLocked(key K) *entry[K] {
-	e := q.free
-	if e == nil {
-		e = &entry[K]{}
-	} else {
-		q.free, e.next = e.next, nil
-	}
-	e.key = key
-	q.entries.set(key, e)
-	return e
-}
-
-// releaseLocked ends an entry's life if there is no more use for it. The entry
-// is kept for another key until the table shrinks.
-//
-// +checklocks:q.mu
-func (q *Queue[K]) releaseLocked(e *entry[K]) {
-	if e.state != unqueued || e.inFlight {
-		return
-	}
-	if q.entries.remove(e.key) {
-		q.free = nil
-		return
-	}
-	*e = entry[K]{next: q.free}
-	q.free = e
 }
 
 // Forget ends the key's back-off: the rate limiter counts its failures anew.
