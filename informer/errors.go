@@ -24,9 +24,9 @@ var (
 	ErrRunning = errors.New("informer: already running")
 
 	// errShortWatch is a watch that ended well but at once, which is not well.
-	errShortWatch = errors.New("the server ended the stream at once")
+	errShortWatch = errors.New("watch: the server ended the stream at once")
 	// errWentBack is a list that is older than the one asked for.
-	errWentBack = errors.New("the server answered with an older state than was asked for")
+	errWentBack = errors.New("list: the server answered with an older state than was asked for")
 )
 
 // ObjectError is an object that the Transform function, or the Store, refused. It

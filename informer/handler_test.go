@@ -199,6 +199,7 @@ func TestRemoveWaitsForTheCallInFlight(t *testing.T) {
 		r, _ := f.AddHandler(h, nil)
 		more <- added("a", "6")
 		more <- added("b", "7")
+		synctest.Wait()
 		removed := make(chan struct{})
 		go func() { r.Remove(); close(removed) }()
 		synctest.Wait()
@@ -274,7 +275,7 @@ func TestBacklogSurvivesAStop(t *testing.T) {
 			lists:   []listing{{rv: "10"}, {rv: "13", objects: []client.Object{obj("a", "11"), obj("b", "12"), obj("c", "13")}}},
 			watches: []stream{held(added("a", "11"), added("b", "12"), added("c", "13")), held()},
 		}, Options{})
-		slow := &recorder{hook: func(string) { time.Sleep(time.Minute) }}
+		slow := &recorder{hook: func(string) { time.Sleep(time.Second) }}
 		f.AddHandler(slow, nil)
 		synctest.Wait()
 		f.stop()

@@ -85,7 +85,7 @@ func (r *Reflector) Run(ctx context.Context) error {
 			return nil
 		}
 		then := now.next(err, time.Since(began))
-		r.report(ctx, now, then, err)
+		r.report(ctx, then, err)
 		if then.backOff {
 			r.status.enter(BackingOff)
 			if !r.backoff.wait(ctx, then.atLeast) {
@@ -104,8 +104,8 @@ func (r *Reflector) do(ctx context.Context, s step) error {
 	return r.watch(ctx)
 }
 
-// report tells whoever wants to know how a step went.
-func (r *Reflector) report(ctx context.Context, done, then step, err error) {
+// report tells whoever wants to know how a step went, given what comes then.
+func (r *Reflector) report(ctx context.Context, then step, err error) {
 	switch trouble := diagnose(err); {
 	case trouble == fine && then.backOff:
 		err = errShortWatch
@@ -113,11 +113,7 @@ func (r *Reflector) report(ctx context.Context, done, then step, err error) {
 		r.status.succeeded()
 		return
 	}
-	verb := "watch"
-	if done.state == Listing {
-		verb = "list"
-	}
-	err = fmt.Errorf("%s %s: %w", verb, r.options.name(), err)
+	err = fmt.Errorf("%s: %w", r.options.name(), err)
 	r.status.failed(err)
 	r.onError(ctx, err)
 }
