@@ -131,7 +131,7 @@ func (b *Builder[K]) Build(r Reconciler[K]) (*Controller[K], error) {
 		}
 	}
 	// Only now, since a manager that runs already starts it at once.
-	if err := c.addTo(b.manager); err != nil {
+	if err := c.join(); err != nil {
 		return nil, err
 	}
 	return c, nil

@@ -27,10 +27,12 @@ type Controller[K comparable] struct {
 	name       string
 	reconciler Reconciler[K]
 	options    Options[K]
-	metrics    Metrics
-	queue      *workqueue.Queue[K]
+	manager    *manager.Manager // nil for NewUnmanaged
+	wake       chan struct{}    // tells Start that there are waiting watches; holds one
 
-	wake chan struct{} // tells Start that there are waiting watches; holds one
+	// Set by Start, before anything that reads them runs.
+	metrics Metrics
+	queue   *workqueue.Queue[K]
 
 	mu      sync.Mutex
 	started bool        // +checklocks:mu
@@ -48,7 +50,7 @@ func New[K comparable](name string, mgr *manager.Manager, r Reconciler[K], o *Op
 	if err != nil {
 		return nil, err
 	}
-	if err := c.addTo(mgr); err != nil {
+	if err := c.join(); err != nil {
 		return nil, err
 	}
 	return c, nil
@@ -59,22 +61,21 @@ func newManaged[K comparable](name string, mgr *manager.Manager, r Reconciler[K]
 	if mgr == nil {
 		return nil, fmt.Errorf("new controller %q: the manager is nil", name)
 	}
-	opts := *o.orZero()
-	if opts.Metrics == nil {
-		opts.Metrics = mgr.Metrics().Controller(name)
+	c, err := NewUnmanaged(name, r, o)
+	if err != nil {
+		return nil, err
 	}
-	if opts.QueueMetrics == nil {
-		opts.QueueMetrics = mgr.Metrics().Queue(name)
-	}
-	return NewUnmanaged(name, r, &opts)
+	c.manager = mgr
+	return c, nil
 }
 
-func (c *Controller[K]) addTo(mgr *manager.Manager) error {
+// join adds the controller to its manager.
+func (c *Controller[K]) join() error {
 	var runnable manager.Runnable = c
 	if c.options.skipNameValidation() {
 		runnable = anonymous[K]{c}
 	}
-	if _, err := mgr.Add(runnable); err != nil {
+	if _, err := c.manager.Add(runnable); err != nil {
 		return fmt.Errorf("controller %q: %w", c.name, err)
 	}
 	return nil
@@ -90,16 +91,8 @@ func NewUnmanaged[K comparable](name string, r Reconciler[K], o *Options[K]) (*C
 	case r == nil:
 		return nil, fmt.Errorf("new controller %q: the reconciler is nil", name)
 	}
-	opts := *o.orZero()
 	return &Controller[K]{
-		name:       name,
-		reconciler: r,
-		options:    opts,
-		metrics:    opts.metrics(),
-		queue: workqueue.New(&workqueue.Options[K]{
-			Name: name, RateLimiter: opts.RateLimiter, Metrics: opts.QueueMetrics,
-		}),
-		wake: make(chan struct{}, 1),
+		name: name, reconciler: r, options: *o.orZero(), wake: make(chan struct{}, 1),
 	}, nil
 }
 
@@ -164,7 +157,7 @@ func (c *Controller[K]) Start(ctx context.Context) error {
 	logger := klog.FromContext(ctx).WithValues("controller", c.name)
 	ctx, cancel := context.WithCancel(klog.NewContext(ctx, logger))
 	defer cancel()
-	c.metrics.SetMaxConcurrent(c.options.workers())
+	defer c.measure()()
 
 	var goroutines sync.WaitGroup
 	watches, err := c.run(ctx, &goroutines)
@@ -181,6 +174,32 @@ func (c *Controller[K]) Start(ctx context.Context) error {
 	}
 	logger.Info("Controller ended", "err", err)
 	return err
+}
+
+// measure makes the queue, and whatever measures it and the controller. The
+// manager's series of the name exist until release: before Start the name may
+// be another controller's.
+func (c *Controller[K]) measure() (release func()) {
+	c.metrics = c.options.metrics()
+	queueOptions := workqueue.Options[K]{
+		Name: c.name, RateLimiter: c.options.RateLimiter, Metrics: c.options.QueueMetrics,
+	}
+	if c.manager == nil {
+		c.queue = workqueue.New(&queueOptions)
+		c.metrics.SetMaxConcurrent(c.options.workers())
+		return func() {}
+	}
+	ours, oursOfQueue := c.manager.Metrics().Controller(c.name), c.manager.Metrics().Queue(c.name)
+	if c.options.Metrics == nil {
+		c.metrics = ours
+	}
+	if queueOptions.Metrics == nil {
+		queueOptions.Metrics = oursOfQueue
+	}
+	c.queue = workqueue.New(&queueOptions)
+	oursOfQueue.ObserveUnfinished(c.queue.Unfinished)
+	c.metrics.SetMaxConcurrent(c.options.workers())
+	return func() { ours.Release(); oursOfQueue.Release() }
 }
 
 // run is Start until it is time to stop. It returns the watches to wait for.
