@@ -276,6 +276,7 @@ func TestRemoveInformer(t *testing.T) {
 		if err := c.Get(t.Context(), key("ns1", "a"), &corev1.Pod{}); err != nil {
 			t.Fatal(err)
 		}
+		synctest.Wait() // for the watch
 		if err := c.RemoveInformer(t.Context(), metadataFor(podGVK)); err != nil {
 			t.Fatal(err)
 		}
