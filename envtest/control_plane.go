@@ -29,9 +29,11 @@ type ControlPlaneOptions struct {
 	// the control plane sets as well replaces the control plane's.
 	APIServerFlags []string
 	// ControllerManager runs kube-controller-manager too: namespaces empty
-	// themselves, owned objects are collected, Deployments make Pods, service
-	// accounts get tokens. Without it none of that happens, and the
-	// ServiceAccount admission plugin is off.
+	// themselves, owned objects are collected (those of a kind that has come
+	// later, after up to half a minute), Deployments make Pods, service accounts
+	// and their root CA appear. Without it none of that happens, the aggregated
+	// ClusterRoles (admin, edit, view) have no rules, and the ServiceAccount
+	// admission plugin is off.
 	ControllerManager bool
 	// StartTimeout limits Start and StartAPIServer. Zero means 2 minutes: it
 	// takes 3 seconds on an idle machine, but tests share machines.
@@ -69,18 +71,18 @@ func (o *ControlPlaneOptions) stopTimeout() time.Duration {
 type ControlPlane struct {
 	options ControlPlaneOptions // a copy; its slice too
 
-	mu        sync.Mutex
-	begun     bool      // Start was called; +checklocks:mu
-	dataDir   string    // empty unless running; +checklocks:mu
-	watchdog  *watchdog // +checklocks:mu
-	binaries  map[string]string
-	identity  *identity // who trusts whom; +checklocks:mu
-	admin     *rest.Config
-	etcd      *process // +checklocks:mu
-	apiServer *process // nil or ended after KillAPIServer; +checklocks:mu
-	manager   *process // nil unless asked for; +checklocks:mu
-	etcdPort  int      // +checklocks:mu
-	apiPort   int      // +checklocks:mu
+	mu        sync.Mutex        // guards all that follows, and that one starts or stops at a time
+	begun     bool              // Start was called
+	dataDir   string            // not empty from Start to Stop
+	binaries  map[string]string // paths by name
+	watchdog  *watchdog
+	identity  *identity
+	admin     *rest.Config // not nil once Start has succeeded
+	etcd      *process
+	apiServer *process // has ended after KillAPIServer
+	manager   *process // nil unless asked for
+	etcdPort  int
+	apiPort   int
 }
 
 // NewControlPlane returns a control plane that is not running yet.
@@ -95,8 +97,8 @@ func NewControlPlane(o *ControlPlaneOptions) *ControlPlane {
 // not stop what has started: that is Stop's.
 //
 // A start that fails has stopped and removed everything; its error has the last
-// output of the process that failed, and is ErrBinariesMissing if there was
-// nothing to start. A ControlPlane starts once: for another, make another.
+// output of the process that failed; it is ErrBinariesMissing if there was
+// nothing to start, and says so if ctx or StartTimeout ended first. A ControlPlane starts once: for another, make another.
 func (c *ControlPlane) Start(ctx context.Context) (err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -115,6 +117,7 @@ func (c *ControlPlane) Start(ctx context.Context) (err error) {
 		return fmt.Errorf("start control plane: %w", err)
 	}
 	if err := c.startLocked(ctx); err != nil {
+		c.admin = nil
 		return fmt.Errorf("start control plane: %w", errors.Join(err, c.stopLocked()))
 	}
 	return nil
@@ -122,7 +125,7 @@ func (c *ControlPlane) Start(ctx context.Context) (err error) {
 
 func (c *ControlPlane) startContext(ctx context.Context) (context.Context, context.CancelFunc) {
 	t := c.options.startTimeout()
-	return context.WithTimeoutCause(ctx, t, fmt.Errorf("StartTimeout of %v is over", t))
+	return context.WithTimeoutCause(ctx, t, fmt.Errorf("StartTimeout of %v: %w", t, context.DeadlineExceeded))
 }
 
 // startLocked makes what the processes need, then starts them in order.
@@ -200,7 +203,7 @@ func (c *ControlPlane) stopLocked() error {
 }
 
 // Config returns a copy of the administrator's config, without client-side rate
-// limit. It is nil before Start has returned.
+// limit. It is nil unless Start has succeeded.
 func (c *ControlPlane) Config() *rest.Config {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -61,6 +61,9 @@ func startProcess(w *watchdog, dataDir, binary string, args []string) (*process,
 		defer close(p.exited)
 		_ = cmd.Wait() // its result is in ProcessState
 		p.state = cmd.ProcessState.String()
+		// What the child has left behind is in its group, and keeps the number
+		// from being given to others.
+		_ = syscall.Kill(-p.pid, syscall.SIGKILL)
 		w.ended(p.pid)
 	}()
 	return p, nil

@@ -1,0 +1,382 @@
+package envtest_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"governor/envtest"
+)
+
+// checkNothingLeft fails the test unless nothing is left of the control planes whose
+// data directories were in dirs.
+func checkNothingLeft(t *testing.T, dirs func() []string) {
+	t.Helper()
+	if left := dirs(); len(left) != 0 {
+		t.Errorf("data directories left: %v", left)
+	}
+	if left := processesWith(t, os.Getenv("TMPDIR")); len(left) != 0 {
+		t.Errorf("processes left: %v", left)
+	}
+}
+
+// Contract 6, 9. Case 58: a start and two stops, and what can be asked when.
+func TestControlPlaneLife(t *testing.T) {
+	dirs := dataDirs(t)
+	c := envtest.NewControlPlane(&envtest.ControlPlaneOptions{
+		BinaryDir: fakeBinaries(t, map[string]string{"etcd": leaves, "kube-apiserver": serves}),
+	})
+	if err := c.Stop(); err != nil {
+		t.Errorf("Stop before Start: %v", err)
+	}
+	if c.Config() != nil || c.KubeconfigPath() != "" {
+		t.Error("has a config before Start")
+	}
+	for name, f := range map[string]func() error{
+		"KillAPIServer":  c.KillAPIServer,
+		"StartAPIServer": func() error { return c.StartAPIServer(t.Context()) },
+		"AddUser":        func() error { _, err := c.AddUser("jane"); return err },
+	} {
+		if f() == nil {
+			t.Errorf("%s before Start worked", name)
+		}
+	}
+
+	if err := c.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(t.Context()); err == nil {
+		t.Error("a second Start worked")
+	}
+	if _, err := os.Stat(c.KubeconfigPath()); err != nil {
+		t.Error(err)
+	}
+	one := c.Config()
+	one.Host, one.CAData = "http://elsewhere", nil
+	if two := c.Config(); two.Host == one.Host || two.CAData == nil || two.QPS != -1 {
+		t.Errorf("Config is no copy, or has a rate limit: %v", two)
+	}
+	if _, err := c.AddUser(""); err == nil {
+		t.Error("a user without name was added")
+	}
+	if err := c.StartAPIServer(t.Context()); err == nil {
+		t.Error("StartAPIServer worked while one was running")
+	}
+	host := strings.TrimPrefix(c.Config().Host, "https://")
+	if err := c.KillAPIServer(); err != nil {
+		t.Fatal(err)
+	}
+	if conn, err := net.Dial("tcp", host); err == nil {
+		conn.Close()
+		t.Error("somebody listens although the API server was killed")
+	}
+	if err := c.KillAPIServer(); err == nil {
+		t.Error("killed twice")
+	}
+	if err := c.StartAPIServer(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.TrimPrefix(c.Config().Host, "https://"); got != host {
+		t.Errorf("came back at %s, was at %s", got, host)
+	}
+
+	groups := groupsWith(t, dirs()[0])
+	for i := range 2 {
+		if err := c.Stop(); err != nil {
+			t.Errorf("Stop %d: %v", i+1, err)
+		}
+	}
+	checkGroupsEnd(t, groups)
+	if c.KubeconfigPath() != "" {
+		t.Error("has a kubeconfig after Stop")
+	}
+	if err := c.StartAPIServer(t.Context()); err == nil {
+		t.Error("StartAPIServer after Stop worked")
+	}
+	checkNothingLeft(t, dirs)
+}
+
+// Contract 8. Case 58: a Start that fails says why and leaves nothing.
+func TestControlPlaneStartFails(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		scripts map[string]string
+		options envtest.ControlPlaneOptions
+		is      error
+		says    []string // parts of the error's text
+		tries   int      // of etcd, if it counts them
+	}{
+		{name: "no binaries", is: envtest.ErrBinariesMissing,
+			says: []string{"etcd, kube-apiserver", "make controlplane"}},
+		{name: "no API server", scripts: map[string]string{"etcd": serves}, is: envtest.ErrBinariesMissing,
+			says: []string{"no kube-apiserver in", "make controlplane"}},
+		{name: "no controller manager", scripts: map[string]string{"etcd": serves, "kube-apiserver": serves},
+			options: envtest.ControlPlaneOptions{ControllerManager: true}, is: envtest.ErrBinariesMissing,
+			says: []string{"build.sh kube-controller-manager"}},
+		{name: "etcd fails", scripts: map[string]string{"etcd": fails, "kube-apiserver": serves},
+			says: []string{"etcd: ended before it was ready", "exit status 7", "flux compensator"}},
+		{name: "API server fails", scripts: map[string]string{"etcd": serves, "kube-apiserver": fails},
+			says: []string{"kube-apiserver: ended before it was ready", "flux compensator"}},
+		{name: "controller manager fails", scripts: map[string]string{"etcd": serves, "kube-apiserver": serves, "kube-controller-manager": fails},
+			options: envtest.ControlPlaneOptions{ControllerManager: true},
+			says:    []string{"kube-controller-manager: ended"}},
+		{name: "never ready", scripts: map[string]string{"etcd": hangs, "kube-apiserver": serves},
+			options: envtest.ControlPlaneOptions{StartTimeout: time.Second}, is: context.DeadlineExceeded,
+			says: []string{"etcd: not ready", "StartTimeout of 1s", "contemplating"}},
+		{name: "port taken", scripts: map[string]string{"etcd": portTaken, "kube-apiserver": serves},
+			says: []string{"etcd: port taken"}, tries: 5},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dirs := dataDirs(t)
+			tt.options.BinaryDir = fakeBinaries(t, tt.scripts)
+			c := envtest.NewControlPlane(&tt.options)
+			err := c.Start(t.Context())
+			if err == nil {
+				t.Fatal("Start worked")
+			}
+			if tt.is != nil && !errors.Is(err, tt.is) {
+				t.Errorf("error %v is not %v", err, tt.is)
+			}
+			for _, part := range tt.says {
+				if !strings.Contains(err.Error(), part) {
+					t.Errorf("error %q does not say %q", err, part)
+				}
+			}
+			if tt.tries != 0 {
+				tried, _ := os.ReadFile(filepath.Join(tt.options.BinaryDir, "etcd.tried"))
+				if got := strings.Count(string(tried), "try"); got != tt.tries {
+					t.Errorf("tried %d times, want %d", got, tt.tries)
+				}
+			}
+			if c.Config() != nil {
+				t.Error("has a config after a Start that failed")
+			}
+			checkNothingLeft(t, dirs) // even before Stop
+			if err := c.Stop(); err != nil {
+				t.Errorf("Stop after a Start that failed: %v", err)
+			}
+		})
+	}
+}
+
+// Contract 8: Start ends with its context.
+func TestControlPlaneStartCancelled(t *testing.T) {
+	dirs := dataDirs(t)
+	c := envtest.NewControlPlane(&envtest.ControlPlaneOptions{
+		BinaryDir: fakeBinaries(t, map[string]string{"etcd": hangs, "kube-apiserver": serves}),
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		defer cancel()
+		for len(dirs()) == 0 {
+			<-time.After(time.Millisecond)
+		}
+	}()
+	if err := c.Start(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("Start: %v, want %v", err, context.Canceled)
+	}
+	checkNothingLeft(t, dirs)
+}
+
+// Contract 6. Case 58: a port that someone else was given in between.
+func TestControlPlanePortTaken(t *testing.T) {
+	dirs := dataDirs(t)
+	c := envtest.NewControlPlane(&envtest.ControlPlaneOptions{
+		BinaryDir: fakeBinaries(t, map[string]string{"etcd": portTakenOnce, "kube-apiserver": portTakenOnce}),
+	})
+	if err := c.Start(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if err := c.Stop(); err != nil {
+		t.Error(err)
+	}
+	checkNothingLeft(t, dirs)
+}
+
+// Contract 9. Case 58: a process that does not end is killed, with its
+// children, and Stop says so.
+func TestControlPlaneStopKills(t *testing.T) {
+	dirs := dataDirs(t)
+	c := envtest.NewControlPlane(&envtest.ControlPlaneOptions{
+		BinaryDir:   fakeBinaries(t, map[string]string{"etcd": serves, "kube-apiserver": stubborn}),
+		StopTimeout: 100 * time.Millisecond,
+	})
+	if err := c.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	groups := groupsWith(t, dirs()[0])
+	err := c.Stop()
+	if err == nil || !strings.Contains(err.Error(), "kube-apiserver did not end within 100ms of SIGTERM and was killed") {
+		t.Errorf("Stop: %v", err)
+	}
+	if err := c.Stop(); err != nil {
+		t.Errorf("second Stop: %v", err)
+	}
+	checkGroupsEnd(t, groups)
+	checkNothingLeft(t, dirs)
+}
+
+// groupsWith lists the process groups of the processes in whose command line a
+// text occurs.
+func groupsWith(t *testing.T, text string) []string {
+	t.Helper()
+	var groups []string
+	for _, p := range processesWith(t, text) {
+		pid, _, _ := strings.Cut(p, " ")
+		out, err := exec.Command("ps", "-o", "pgid=", "-p", pid).Output()
+		if err != nil {
+			t.Fatalf("ps: %v", err)
+		}
+		groups = append(groups, strings.TrimSpace(string(out)))
+	}
+	return groups
+}
+
+// checkGroupsEnd waits until the groups have no living members. The kernel takes
+// a moment to end what was killed.
+func checkGroupsEnd(t *testing.T, groups []string) {
+	t.Helper()
+	if len(groups) == 0 {
+		t.Error("there were no processes")
+	}
+	for _, group := range groups {
+		eventually(t, fmt.Sprintf("process group %s ends", group), func() bool { return len(membersOf(t, group)) == 0 })
+	}
+}
+
+// membersOf lists the living processes of a group.
+func membersOf(t *testing.T, group string) []string {
+	t.Helper()
+	out, err := exec.Command("ps", "-A", "-o", "pgid=", "-o", "stat=", "-o", "args=").Output()
+	if err != nil {
+		t.Fatalf("ps: %v", err)
+	}
+	var members []string
+	for line := range strings.Lines(string(out)) {
+		f := strings.Fields(line)
+		if len(f) >= 2 && f[0] == group && !strings.HasPrefix(f[1], "Z") {
+			members = append(members, line)
+		}
+	}
+	return members
+}
+
+// Contract 10. Case 58: however the test process ends, nothing is left.
+func TestControlPlaneOfADeadProcess(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		end    string
+		signal os.Signal
+	}{
+		{"panic", "panic", nil},
+		{"exit", "exit", nil},
+		{"interrupt", "signal", os.Interrupt},
+		{"quit, as go test's time-out", "signal", syscall.SIGQUIT},
+		{"kill", "signal", os.Kill},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dirs := dataDirs(t)
+			binaries := fakeBinaries(t, map[string]string{"etcd": serves, "kube-apiserver": stubborn})
+			loseControlPlane(t, dirs, binaries, tt.end, tt.signal)
+		})
+	}
+}
+
+// Contract 10: in the middle of a start too.
+func TestControlPlaneOfAProcessKilledInStart(t *testing.T) {
+	dirs := dataDirs(t)
+	binaries := fakeBinaries(t, map[string]string{"etcd": hangs, "kube-apiserver": serves})
+	victim := victimCommand(t, binaries, "signal")
+	if err := victim.Start(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "etcd runs", func() bool { return len(dirs()) == 1 && hasLog(dirs()[0]) })
+	groups := groupsWith(t, dirs()[0])
+	victim.Process.Kill()
+	victim.Wait()
+	eventually(t, "the data directory is gone", func() bool { return len(dirs()) == 0 })
+	checkGroupsEnd(t, groups)
+}
+
+// hasLog says whether the fake etcd has printed something.
+func hasLog(dir string) bool {
+	info, err := os.Stat(filepath.Join(dir, "etcd.log"))
+	return err == nil && info.Size() > 0
+}
+
+// loseControlPlane lets another process start a control plane and end, and
+// waits until all of it is gone.
+func loseControlPlane(t *testing.T, dirs func() []string, binaries, end string, sig os.Signal) {
+	t.Helper()
+	victim := victimCommand(t, binaries, end)
+	out, err := victim.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, err := victim.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := victim.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(out)
+	if !lines.Scan() || !filepath.IsAbs(lines.Text()) {
+		t.Fatalf("the other process did not start a control plane: %s", lines.Text())
+	}
+	groups := groupsWith(t, lines.Text())
+	if sig != nil {
+		victim.Process.Signal(sig)
+	}
+	fmt.Fprintln(in)
+	if err := victim.Wait(); err == nil {
+		t.Error("the other process ended well, which is not what this tests")
+	}
+	eventually(t, "the data directory is gone", func() bool { return len(dirs()) == 0 })
+	checkGroupsEnd(t, groups)
+	checkNothingLeft(t, dirs)
+}
+
+func victimCommand(t *testing.T, binaries, end string) *exec.Cmd {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(self, "-binaries="+binaries, "-end="+end)
+	cmd.Env = append(os.Environ(), role+"=victim")
+	return cmd
+}
+
+// Contract 7: a flag of the caller's replaces the control plane's.
+func TestControlPlaneFlags(t *testing.T) {
+	dir := fakeBinaries(t, map[string]string{"etcd": serves, "kube-apiserver": `printf '%s\n' "$@" > "$0.args"; ` + serves})
+	flags := []string{"--authorization-mode=Node,RBAC", "--v=4"}
+	c := envtest.RequireControlPlane(t, &envtest.ControlPlaneOptions{BinaryDir: dir, APIServerFlags: flags})
+	if err := c.Stop(); err != nil {
+		t.Error(err)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "kube-apiserver.args"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := strings.Fields(string(text))
+	var modes []string
+	for _, f := range got {
+		if strings.HasPrefix(f, "--authorization-mode") {
+			modes = append(modes, f)
+		}
+	}
+	if len(modes) != 1 || modes[0] != flags[0] || got[len(got)-1] != flags[1] {
+		t.Errorf("flags %v, want %v instead of the control plane's", got, flags)
+	}
+}
