@@ -22,8 +22,9 @@
 //  5. GVKForObject answers with one kind or an error that says why not: it never
 //     guesses. Types that stand in every group (ListOptions, WatchEvent, …) or
 //     in no version (Status) never make an object's kind doubtful.
-//  6. Encoding never writes to the object, and the bytes always carry
-//     apiVersion and kind, whatever the object's TypeMeta says.
+//  6. Encoding never writes to the object (but for what apimachinery's Quantity
+//     remembers of its own text), and the bytes always carry apiVersion and
+//     kind, whatever the object's TypeMeta says.
 //  7. Decoding replaces the target, it never merges into it; the result, and
 //     every item of a typed list, carries its kind.
 //
