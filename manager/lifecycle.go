@@ -177,24 +177,29 @@ func (m *Manager) run(ctx context.Context, h *Handle) {
 	err = h.runnable.Start(ctx)
 }
 
-// awaitReady returns when h is ready, or has ended.
+// awaitReady closes h.ready when h is ready, and not if it ends before.
 func awaitReady(ctx context.Context, h *Handle) {
 	wait := readiness(h.runnable)
-	for wait != nil && ctx.Err() == nil {
+	if wait == nil {
+		close(h.ready)
+		return
+	}
+	for {
 		attempt, cancel := context.WithTimeout(ctx, readyReport)
 		err := wait(attempt)
-		if err == nil {
-			cancel()
-			break
+		if err != nil {
+			<-attempt.Done() // however early it gave up, no hot loop
 		}
-		<-attempt.Done() // however early it gave up, no hot loop
 		cancel()
-		if ctx.Err() != nil {
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err == nil:
+			close(h.ready)
 			return
 		}
 		klog.FromContext(ctx).Info("Still waiting until it is ready", "reason", err.Error())
 	}
-	close(h.ready)
 }
 
 // cancelOne has one runnable end, or never start.

@@ -269,6 +269,11 @@ func TestConcurrentAddsRacingStartAndStop(t *testing.T) {
 		}
 	}
 	hammer()
+	adds.Wait()
+	if n := refused.Load(); n > 0 {
+		t.Errorf("%d were refused before Start", n)
+	}
+	hammer()
 	stop := start(t, m)
 	hammer()
 	<-m.Elected()
@@ -276,12 +281,13 @@ func TestConcurrentAddsRacingStartAndStop(t *testing.T) {
 	if err := stop(); err != nil {
 		t.Error(err)
 	}
-	adds.Wait()
-	if began.Load() != ended.Load() {
-		t.Errorf("%d began, %d ended", began.Load(), ended.Load())
+	if began, ended := began.Load(), ended.Load(); began < 50 || began != ended {
+		t.Errorf("%d began, %d ended", began, ended)
 	}
-	if n := refused.Load(); n > 50 {
-		t.Errorf("%d of 150 were refused, more than raced the stop", n)
+	before := began.Load()
+	adds.Wait()
+	if after := began.Load(); after != before {
+		t.Errorf("%d began after the end", after-before)
 	}
 }
 

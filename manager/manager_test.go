@@ -13,10 +13,14 @@ import (
 
 	"governor/envtest"
 	"governor/manager"
+	"governor/scheme"
 
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 )
+
+// builtin is one scheme for all tests: to make it takes longer than most of them.
+var builtin = sync.OnceValue(scheme.Builtin)
 
 // newManager returns a Manager of a server that knows nothing.
 func newManager(t *testing.T, o *manager.Options) *manager.Manager {
@@ -27,7 +31,12 @@ func newManager(t *testing.T, o *manager.Options) *manager.Manager {
 func newManagerOf(t *testing.T, h http.Handler, o *manager.Options) *manager.Manager {
 	t.Helper()
 	cfg := &rest.Config{Host: "http://api.test", Transport: envtest.Transport(h), QPS: -1}
-	m, err := manager.New(cfg, o)
+	var options manager.Options
+	if o != nil {
+		options = *o
+	}
+	options.Scheme = builtin()
+	m, err := manager.New(cfg, &options)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -163,7 +163,7 @@ func (m *model) actor(r *rand.Rand, name string) manager.Runnable {
 
 // Contract 1 to 6, 7: random schedules of add, stop, fail, panic and cancel.
 func TestModel(t *testing.T) {
-	for seed := range uint64(300) {
+	for seed := range uint64(150) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { runModel(t, rand.New(rand.NewPCG(seed, 1))) })
 		})
