@@ -43,6 +43,7 @@ var allowed = map[string][]string{
 	"k8s.io/client-go/transport":           {},
 	"k8s.io/client-go/discovery":           {"client"},
 	"k8s.io/client-go/tools/clientcmd":     {"client", "envtest"},
+	"k8s.io/client-go/util/flowcontrol":    {"client"},
 	"k8s.io/client-go/util/cert":           {},
 	"k8s.io/client-go/kubernetes/scheme":   {"scheme"},
 	"sigs.k8s.io/yaml":                     {},

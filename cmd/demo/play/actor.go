@@ -108,7 +108,7 @@ func (a *actor) play(ctx context.Context) error {
 		{"team-green loses the label",
 			func() error { return a.label(ctx, green, "") }, map[string]string{green: ""}},
 	} {
-		a.script.line("story", act.text)
+		a.script.act(ctx, act.text)
 		if err := act.do(); client.IgnoreAlreadyExists(err) != nil {
 			return err
 		}

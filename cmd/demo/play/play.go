@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"sync"
+	"time"
 
 	"governor/client"
 	"governor/envtest"
@@ -14,6 +15,9 @@ import (
 
 	"k8s.io/client-go/rest"
 )
+
+// settleTime is how long nothing is told before the next act begins.
+const settleTime = 400 * time.Millisecond
 
 // Stage is what the play needs.
 type Stage struct {
@@ -30,7 +34,7 @@ type Stage struct {
 
 // Run plays until ctx ends, cleans up, and returns what broke, if anything did.
 func Run(ctx context.Context, s *Stage) error {
-	say := &script{out: s.Out}
+	say := &script{out: s.Out, written: make(chan struct{}, 1)}
 	cfg, own, err := s.server(ctx, say)
 	if err != nil {
 		return err
@@ -61,15 +65,16 @@ func Run(ctx context.Context, s *Stage) error {
 		ended <- err
 	}()
 	err = unlessDone(ctx, a.play(ctx))
-	if err == nil {
+	if err == nil && ctx.Err() == nil {
+		say.act(ctx, "now you, in another terminal (Ctrl-C ends it):")
 		if own != nil {
-			say.line("story", "now you, in another terminal:   export KUBECONFIG="+own.KubeconfigPath())
+			say.line("", "export KUBECONFIG="+own.KubeconfigPath())
 		}
-		say.line("story", "try: kubectl -n team-blue delete configmap settings;  kubectl label namespace default copies=wanted")
-		say.line("story", "Ctrl-C ends it")
+		say.line("", "kubectl -n team-blue delete configmap settings")
+		say.line("", "kubectl label namespace default copies=wanted")
+		say.line("", "kubectl -n team-source describe replica settings")
 		<-ctx.Done()
 	}
-	say.line("story", "the end")
 	a.leave(context.WithoutCancel(ctx)) // while the replicator can still remove its copies
 	stop()
 	return errors.Join(err, <-ended)
@@ -104,12 +109,47 @@ func (s *Stage) server(ctx context.Context, say *script) (*rest.Config, *envtest
 
 // script prints lines from any goroutine.
 type script struct {
-	mu  sync.Mutex // guards out
-	out io.Writer
+	written chan struct{} // holds a token when a line was written since it was taken
+
+	mu   sync.Mutex
+	out  io.Writer // +checklocks:mu
+	last string    // +checklocks:mu
 }
 
+// line prints a line, unless it is the last one again: an update is mapped to
+// keys by its old and its new side, and both often lead to the same.
 func (s *script) line(station, text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	fmt.Fprintf(s.out, "%-10s %s\n", station, text)
+	line := fmt.Sprintf("%-10s %s\n", station, text)
+	if line == s.last {
+		return
+	}
+	s.last = line
+	fmt.Fprint(s.out, line)
+	select {
+	case s.written <- struct{}{}:
+	default:
+	}
+}
+
+// act begins the next act: when the echo of the one before has died away, so
+// that a reader sees which line belongs to which.
+func (s *script) act(ctx context.Context, text string) {
+	quiet := time.NewTimer(settleTime)
+	defer quiet.Stop()
+	for settled := false; !settled; {
+		select {
+		case <-s.written:
+			quiet.Reset(settleTime)
+		case <-quiet.C:
+			settled = true
+		case <-ctx.Done():
+			return
+		}
+	}
+	s.mu.Lock()
+	fmt.Fprintln(s.out)
+	s.mu.Unlock()
+	s.line("story", text)
 }

@@ -27,10 +27,10 @@ type Reconciler struct {
 // Reconcile implements controller.Reconciler.
 func (r *Reconciler) Reconcile(ctx context.Context, req controller.Request) (controller.Result, error) {
 	replica := &v1alpha1.Replica{}
-	if err := r.client.Get(ctx, req.ObjectKey, replica); err != nil {
+	if err := r.client.Get(ctx, req.NamespacedName, replica); err != nil {
 		return controller.Result{}, client.IgnoreNotFound(err)
 	}
-	r.tell("reconcile", "Replica %s", req.ObjectKey)
+	r.tell("reconcile", "Replica %s", req.NamespacedName)
 	if !replica.DeletionTimestamp.IsZero() {
 		return controller.Result{}, r.finalize(ctx, replica)
 	}

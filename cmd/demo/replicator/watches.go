@@ -3,6 +3,7 @@ package replicator
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"governor/client"
@@ -98,7 +99,7 @@ func (r *Reconciler) replicasOfContent(ctx context.Context, obj client.Object) [
 	var requests []controller.Request
 	if obj.GetLabels()[LabelReplicaUID] != "" {
 		if namespace, name, ok := strings.Cut(obj.GetAnnotations()[AnnotationReplica], "/"); ok {
-			requests = append(requests, controller.Request{ObjectKey: client.ObjectKey{Namespace: namespace, Name: name}})
+			requests = append(requests, controller.Request{NamespacedName: client.ObjectKey{Namespace: namespace, Name: name}})
 		}
 	}
 	var replicas v1alpha1.ReplicaList
@@ -107,7 +108,7 @@ func (r *Reconciler) replicasOfContent(ctx context.Context, obj client.Object) [
 		klog.FromContext(ctx).Error(err, "Cannot list the Replicas that copy an object of this name", "object", klog.KObj(obj))
 	}
 	for i := range replicas.Items {
-		requests = append(requests, controller.Request{ObjectKey: client.ObjectKeyFromObject(&replicas.Items[i])})
+		requests = append(requests, controller.Request{NamespacedName: client.ObjectKeyFromObject(&replicas.Items[i])})
 	}
 	return r.told(kindOf(obj), obj, requests)
 }
@@ -123,15 +124,18 @@ func (r *Reconciler) replicasOfNamespace(ctx context.Context, obj client.Object)
 	for i := range replicas.Items {
 		replica := &replicas.Items[i]
 		if chosen, trouble := choose(replica); trouble == nil && chosen.includes(obj.(*corev1.Namespace)) {
-			requests = append(requests, controller.Request{ObjectKey: client.ObjectKeyFromObject(replica)})
+			requests = append(requests, controller.Request{NamespacedName: client.ObjectKeyFromObject(replica)})
 		}
 	}
 	return r.told("Namespace", obj, requests)
 }
 
+// told tells of the keys that an event leads to, each once.
 func (r *Reconciler) told(kind string, obj client.Object, requests []controller.Request) []controller.Request {
+	slices.SortFunc(requests, func(a, b controller.Request) int { return strings.Compare(a.String(), b.String()) })
+	requests = slices.Compact(requests)
 	for _, request := range requests {
-		r.tell("event", "%s %s → key %s", kind, klog.KObj(obj), request.ObjectKey)
+		r.tell("event", "%s %s → key %s", kind, klog.KObj(obj), request.NamespacedName)
 	}
 	return requests
 }
@@ -139,7 +143,7 @@ func (r *Reconciler) told(kind string, obj client.Object, requests []controller.
 // tellReplica lets every event of a Replica pass, and tells of it.
 func (r *Reconciler) tellReplica() controller.Predicate {
 	return controller.NewPredicateFuncs(func(obj client.Object) bool {
-		r.told("Replica", obj, []controller.Request{{ObjectKey: client.ObjectKeyFromObject(obj)}})
+		r.told("Replica", obj, []controller.Request{{NamespacedName: client.ObjectKeyFromObject(obj)}})
 		return true
 	})
 }
