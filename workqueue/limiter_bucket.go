@@ -28,20 +28,19 @@ func NewBucketRateLimiter[K comparable](qps float64, burst int) RateLimiter[K] {
 	if burst <= 0 {
 		burst = defaultBurst
 	}
-	return &bucketLimiter[K]{
-		qps: min(qps, maxQPS), burst: float64(burst),
-		tokens: float64(burst), filled: time.Now(),
-	}
+	return &bucketLimiter[K]{qps: min(qps, maxQPS), burst: float64(burst), filled: time.Now(), tokens: float64(burst)}
 }
 
 type bucketLimiter[K comparable] struct {
-	qps, burst float64
+	qps   float64
+	burst float64
 
-	mu sync.Mutex
-	// tokens is how many there were at the time filled. Below zero are those
-	// that are reserved and yet to come.
-	tokens float64   // +checklocks:mu
+	mu     sync.Mutex
 	filled time.Time // +checklocks:mu
+
+	// tokens is how many there were when it was filled. Below zero are those that
+	// are reserved and yet to come.
+	tokens float64 // +checklocks:mu
 }
 
 func (l *bucketLimiter[K]) When(K) time.Duration {

@@ -22,9 +22,11 @@ func TestShutDown(t *testing.T) {
 		q.Add("in flight")
 		q.ShutDown()
 		mustBeValid(t, q)
+		q.mu.Lock()
 		if q.timer.Stop() {
 			t.Error("the timer was still live")
 		}
+		q.mu.Unlock()
 
 		// Nothing comes in, by any door.
 		q.Add("a")

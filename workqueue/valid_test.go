@@ -83,6 +83,7 @@ func (q *Queue[K]) valid() error {
 	return nil
 }
 
+// +checklocks:q.mu
 func (q *Queue[K]) validReady(want int) error {
 	ls := &q.ready
 	n, busy := 0, 0
