@@ -121,9 +121,9 @@ func (r *Resource) eachProtobufItem(body *bufio.Reader, listed *metav1.ListMeta,
 		return errWire
 	}
 	var buf bytes.Buffer
-	for {
+	for complete := false; ; {
 		num, size, err := readField(body)
-		if err == io.EOF {
+		if err == io.EOF && complete {
 			return nil
 		}
 		if err != nil {
@@ -136,6 +136,7 @@ func (r *Resource) eachProtobufItem(body *bufio.Reader, listed *metav1.ListMeta,
 			if err := r.eachListField(&io.LimitedReader{R: body, N: int64(size)}, &buf, listed, yield); err != nil {
 				return err
 			}
+			complete = true
 			continue
 		}
 		data, err := readMessage(body, &buf, size)
