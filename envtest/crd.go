@@ -109,6 +109,9 @@ func appendCRDs(crds []*unstructured.Unstructured, file string) ([]*unstructured
 			return nil, fmt.Errorf("document %d is a %s %s, not a CustomResourceDefinition of %s",
 				n, gvk.GroupVersion(), gvk.Kind, crdKind.GroupVersion())
 		}
+		if crd.GetName() == "" {
+			return nil, fmt.Errorf("document %d has no name", n)
+		}
 		crds = append(crds, crd)
 	}
 }
