@@ -8,14 +8,13 @@ import (
 
 	"governor/cache"
 	"governor/client"
-
-	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Kind is the source of the changes of obj's kind in a cache. While the cache
-// cannot watch the kind (it is not installed yet, the server is away) it tries
-// again, until it is stopped or the controller's CacheSyncTimeout is over.
-// When it ends, its handler is removed from the cache.
+// Kind is the source of the changes of obj's kind in a cache. Events have the
+// form of obj: typed, unstructured or metadata-only. A kind that cannot be
+// listed, not installed yet or forbidden, is tried again by the cache, until the
+// source is stopped or the controller's CacheSyncTimeout is over. When the
+// source ends, its handler is removed from the cache.
 //
 // Upstream: source.TypedKind, whose handler stays for good.
 func Kind[K comparable](c *cache.Cache, obj client.Object, h EventHandler[K], predicates ...Predicate) Source[K] {
@@ -31,25 +30,18 @@ type kindSource[K comparable] struct {
 
 // Run implements Source.
 func (k *kindSource[K]) Run(ctx context.Context, q Adder[K], synced func()) error {
-	var informer *cache.KindInformer
-	err := retry(ctx, k.String(), func() (final bool, err error) {
-		informer, err = k.cache.GetInformer(ctx, k.object)
-		return err == nil || runtime.IsNotRegisteredError(err), err
-	})
+	informer, err := k.cache.GetInformer(ctx, k.object)
 	if err != nil {
 		return err
 	}
-	registration, err := informer.AddHandler(&feed[K]{
+	registration, err := informer.AddHandler(inForm(k.object, &feed[K]{
 		ctx: ctx, source: k.String(), predicates: k.predicates, handler: k.handler, queue: q,
-	})
+	}))
 	if err != nil {
 		return err
 	}
 	defer registration.Remove()
-	if err := informer.WaitForSync(ctx); err != nil { // its error has the server's answer
-		return err
-	}
-	if err := registration.WaitForSync(ctx); err != nil {
+	if err := registration.WaitForSync(ctx); err != nil { // it has the server's answer
 		return err
 	}
 	synced()
@@ -63,7 +55,7 @@ func (k *kindSource[K]) String() string {
 		return "kind unknown"
 	}
 	if gvk := k.object.GetObjectKind().GroupVersionKind(); !gvk.Empty() {
-		return fmt.Sprintf("kind %s", gvk)
+		return fmt.Sprintf("kind %s/%s", gvk.GroupVersion(), gvk.Kind)
 	}
 	return fmt.Sprintf("kind %T", k.object)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"governor/client"
 	"governor/scheme"
@@ -108,4 +109,29 @@ func (o *ownerHandler) namespaced(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	return mapping.Scope.Name() == meta.RESTScopeNameNamespace, nil
+}
+
+// The pauses between tries of what a source cannot do without.
+const (
+	retryFirst = 100 * time.Millisecond
+	retryMost  = 10 * time.Second
+)
+
+// retry calls try until it says that its error is final, with growing pauses.
+// When ctx ends, the error is the last one of try.
+func retry(ctx context.Context, what string, try func() (final bool, err error)) error {
+	for pause := retryFirst; ; pause = min(2*pause, retryMost) {
+		final, err := try()
+		if final {
+			return err
+		}
+		klog.FromContext(ctx).Info("Not available yet, will try again", "what", what, "after", pause, "err", err)
+		timer := time.NewTimer(pause)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return err
+		case <-timer.C:
+		}
+	}
 }
