@@ -35,7 +35,7 @@ func (c *ControlPlane) StartAPIServer(ctx context.Context) error {
 	}
 	ctx, cancel := c.startContext(ctx)
 	defer cancel()
-	// Should someone have our port, waiting is all we can do: clients know it.
+	// Should someone have our port, to try again is all we can do: clients know it.
 	if err := c.onFreePorts(func() error { return c.startAPIServerLocked(ctx) }); err != nil {
 		return fmt.Errorf("start kube-apiserver: %w", err)
 	}

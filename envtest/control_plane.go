@@ -175,8 +175,9 @@ func (c *ControlPlane) onFreePorts(start func() error) error {
 
 // Stop ends the processes, in the reverse order of their start, removes their
 // data, and returns when both are done. A process that does not end within
-// StopTimeout is killed, with its children, and is in the error. Before Start, after
-// a Start that failed, and after Stop it does nothing.
+// StopTimeout is killed, with its children, and is in the error; so is one that
+// had ended by itself. Before Start, after a Start that failed, and after Stop it
+// does nothing.
 func (c *ControlPlane) Stop() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

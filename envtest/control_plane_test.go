@@ -225,6 +225,29 @@ func TestControlPlaneStopKills(t *testing.T) {
 	checkNothingLeft(t, dirs)
 }
 
+// Contract 9: Stop tells of a process that has ended by itself, which explains
+// much else.
+func TestControlPlaneStopTellsOfACrash(t *testing.T) {
+	dirs := dataDirs(t)
+	c := envtest.NewControlPlane(&envtest.ControlPlaneOptions{
+		BinaryDir: fakeBinaries(t, map[string]string{"etcd": serves, "kube-apiserver": serves}),
+	})
+	if err := c.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range processesWith(t, filepath.Join(dirs()[0], "etcd")+" ") {
+		pid, _, _ := strings.Cut(p, " ")
+		if out, err := exec.Command("kill", "-9", pid).CombinedOutput(); err != nil {
+			t.Fatalf("kill: %v: %s", err, out)
+		}
+	}
+	eventually(t, "etcd is gone", func() bool { return len(processesWith(t, filepath.Join(dirs()[0], "etcd")+" ")) == 0 })
+	if err := c.Stop(); err == nil || !strings.Contains(err.Error(), "etcd had ended by itself (signal: killed)") {
+		t.Errorf("Stop: %v", err)
+	}
+	checkNothingLeft(t, dirs)
+}
+
 // groupsWith lists the process groups of the processes in whose command line a
 // text occurs.
 func groupsWith(t *testing.T, text string) []string {
@@ -256,7 +279,7 @@ func checkGroupsEnd(t *testing.T, groups []string) {
 // membersOf lists the living processes of a group.
 func membersOf(t *testing.T, group string) []string {
 	t.Helper()
-	out, err := exec.Command("ps", "-A", "-o", "pgid=", "-o", "stat=", "-o", "args=").Output()
+	out, err := exec.Command("ps", "-A", "-ww", "-o", "pgid=", "-o", "stat=", "-o", "args=").Output()
 	if err != nil {
 		t.Fatalf("ps: %v", err)
 	}

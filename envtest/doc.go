@@ -4,8 +4,8 @@
 //
 //	client ─► rest.Config ─┬─ Transport ─► http.Handler      in this process, also in a synctest bubble
 //	   ▲                   └─ a TLS port ─► kube-apiserver ─► etcd
-//	   │                                        ▲
-//	   └── your test                            └── ENVTEST starts both, and stops them
+//	   │                                        ▲   kube-controller-manager, if asked for
+//	   └── your test                            └── ENVTEST starts them, and stops them
 //
 // # Contract
 //
@@ -24,10 +24,54 @@
 //     else is logged) leaves its client with io.ErrUnexpectedEOF, never hanging.
 //  5. Finite: all of a request's goroutines end when its handler returns.
 //
+// [ControlPlane]:
+//
+//  6. Its own: each has its own processes, ports, certificates, users and data, so
+//     any number run side by side. A port that someone else is quicker to take
+//     is a port less to choose from, not a failure.
+//  7. Real: what Start has started is ready, has its default namespace, and does
+//     what the flags say. With ControllerManager it is a cluster but for the nodes.
+//  8. All or nothing: a Start that fails, or is cancelled, leaves no process and no
+//     file, and its error has the last words of the process that failed.
+//  9. Ends: Stop returns within StopTimeout per process, also with open watches,
+//     also when called twice; after it no process and no file is left. What it had to kill,
+//     and what had died before, is in its error.
+//  10. No orphans: the same is true a moment after our process has ended without
+//     Stop, by return, panic, signal or SIGKILL.
+//
+// [ReadCRDs], [InstallCRDs], [UninstallCRDs]:
+//
+//  11. Served: what has been installed works with the next request; what has been
+//     uninstalled is gone. Bad manifests are errors that name the file.
+//
+// [WaitFor]:
+//
+//  12. Sees: it returns as soon as the watch shows a state that satisfies, or
+//     else at the end of its context, with the last state.
+//
 // # Upstream
 //
-//	Transport   none: upstream's tests use httptest.Server, or its fake client
+//	ControlPlane           pkg/internal/testing/controlplane/plane.go
+//	  its etcd             pkg/internal/testing/controlplane/etcd.go
+//	  its API server       pkg/internal/testing/controlplane/apiserver.go
+//	  its processes        pkg/internal/testing/process/process.go
+//	  its certificates     pkg/internal/testing/certs/tinyca.go
+//	  its users            pkg/internal/testing/controlplane/auth.go
+//	  its options          pkg/envtest/server.go (Environment)
+//	ReadCRDs, InstallCRDs  pkg/envtest/crd.go
+//	RequireControlPlane    none: each suite writes its own BeforeSuite
+//	WaitFor                none: each suite polls with Eventually
+//	Transport              none: upstream's tests use httptest.Server, or its fake client
 //
 // Differs on purpose: with no sockets, time-dependent tests run in
-// testing/synctest.
+// testing/synctest. The binaries are built from their Go modules, not
+// downloaded. One type with one struct of options is the whole control plane; upstream
+// has Environment, ControlPlane, APIServer and Etcd, and declares options several
+// times. A watchdog process cleans up after a test process that died. etcd is
+// behind TLS, so that nobody but our API server gets at it. The API server ends its
+// watches when it is stopped: so a stop with open watches takes a second. It
+// can be killed and started again, and kube-controller-manager can run too. That
+// a CRD is served is seen by a list that works, not in discovery alone.
+//
+// It runs where there are process groups and a POSIX shell: not on Windows.
 package envtest

@@ -146,7 +146,7 @@ func dataDirs(t *testing.T) func() []string {
 // processesWith lists the processes in whose command line a text occurs.
 func processesWith(t *testing.T, text string) []string {
 	t.Helper()
-	out, err := exec.Command("ps", "-A", "-o", "pid=", "-o", "args=").Output()
+	out, err := exec.Command("ps", "-A", "-ww", "-o", "pid=", "-o", "args=").Output()
 	if err != nil {
 		t.Fatalf("ps: %v", err)
 	}

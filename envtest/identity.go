@@ -3,10 +3,8 @@ package envtest
 import (
 	"errors"
 	"fmt"
-	"net"
 	"path/filepath"
 	"slices"
-	"strconv"
 
 	"k8s.io/client-go/rest"
 )
@@ -90,37 +88,3 @@ func (i *identity) config(port int, user pair) *rest.Config {
 		},
 	}
 }
-
-// AddUser returns a config for a user that RBAC knows by this name and these
-// groups, with a client certificate that the control plane's CA has signed. At first it may
-// do what every authenticated user may; bind a role to it for more. It works
-// from Start to Stop, without a restart.
-func (c *ControlPlane) AddUser(name string, groups ...string) (*rest.Config, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if name == "" {
-		return nil, errors.New("add user: the name is empty")
-	}
-	if c.admin == nil || c.dataDir == "" {
-		return nil, fmt.Errorf("add user %s: the control plane is not running", name)
-	}
-	user, err := c.identity.kubernetes.client(name, groups...)
-	if err != nil {
-		return nil, fmt.Errorf("add user %s: %w", name, err)
-	}
-	return c.identity.config(c.apiPort, user), nil
-}
-
-// freePort returns a port of the loopback interface that nobody uses now. The
-// system hands ports out in turn, so it stays free long enough, mostly.
-func freePort() (int, error) {
-	l, err := net.Listen("tcp", loopback(0))
-	if err != nil {
-		return 0, fmt.Errorf("free port: %w", err)
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port, nil
-}
-
-// loopback is the address of a port on this machine.
-func loopback(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -25,11 +27,12 @@ const readyInterval = 50 * time.Millisecond
 //	   └────── exit, failed to get ready ──────────►
 type process struct {
 	name    string
-	pid     int    // also its process group
-	logPath string // what it prints, in the data directory
-	signal  func(os.Signal) error
+	cmd     *exec.Cmd
+	logPath string        // what it prints, in the data directory
 	exited  chan struct{} // closed once it has been waited for
-	state   string        // how it ended; set before exited is closed
+	// accounted is whether its end was asked for, or has been reported. It is
+	// the caller's mutex that guards it: ControlPlane.mu.
+	accounted bool
 }
 
 // startProcess starts binary. Its goroutine ends with the child, for which
@@ -38,6 +41,7 @@ func startProcess(w *watchdog, dataDir, binary string, args []string) (*process,
 	name := filepath.Base(binary)
 	p := &process{
 		name:    name,
+		cmd:     w.command(binary, args...),
 		logPath: filepath.Join(dataDir, name+".log"),
 		exited:  make(chan struct{}),
 	}
@@ -48,26 +52,28 @@ func startProcess(w *watchdog, dataDir, binary string, args []string) (*process,
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	defer log.Close()
-	cmd := w.command(binary, args...)
-	cmd.Dir = dataDir
-	cmd.Env = environment()
-	cmd.Stdout, cmd.Stderr = log, log
-	if err := cmd.Start(); err != nil {
+	p.cmd.Dir = dataDir
+	p.cmd.Env = environment()
+	p.cmd.Stdout, p.cmd.Stderr = log, log
+	if err := p.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	p.pid = cmd.Process.Pid
-	p.signal = cmd.Process.Signal
 	go func() {
 		defer close(p.exited)
-		_ = cmd.Wait() // its result is in ProcessState
-		p.state = cmd.ProcessState.String()
-		// What the child has left behind is in its group, and keeps the number
-		// from being given to others.
-		_ = syscall.Kill(-p.pid, syscall.SIGKILL)
-		w.ended(p.pid)
+		_ = p.cmd.Wait() // its result is in ProcessState
+		// What the child has left behind is in its group, and keeps the group's
+		// number from being given to others.
+		p.killGroup()
+		w.ended(p.group())
 	}()
 	return p, nil
 }
+
+// group is the number of the process group, which is that of its leader.
+func (p *process) group() int { return p.cmd.Process.Pid }
+
+// killGroup kills the child and all that it has started.
+func (p *process) killGroup() { _ = syscall.Kill(-p.group(), syscall.SIGKILL) }
 
 // environment is ours without what etcd would take for flags.
 func environment() []string {
@@ -103,13 +109,14 @@ func (p *process) waitReady(ctx context.Context, ready func(context.Context) err
 		}
 		select {
 		case <-p.exited:
+			p.accounted = true
 			last := tail(p.logPath)
 			if strings.Contains(last, "address already in use") {
 				err = errPortTaken
 			} else {
 				err = errors.New("ended before it was ready")
 			}
-			return fmt.Errorf("%s: %w (%s); its last output:\n%s", p.name, err, p.state, last)
+			return fmt.Errorf("%s: %w (%s); its last output:\n%s", p.name, err, p.cmd.ProcessState, last)
 		case <-ctx.Done():
 			return fmt.Errorf("%s: not ready: %w (last answer: %v); its last output:\n%s",
 				p.name, context.Cause(ctx), err, tail(p.logPath))
@@ -118,14 +125,19 @@ func (p *process) waitReady(ctx context.Context, ready func(context.Context) err
 	}
 }
 
-// stop asks the child to end, and kills its group if it has not within
-// timeout, which is an error: something is wrong with the child. A process
-// that has ended, and nil, are stopped already.
+// stop asks the child to end. It is an error, since something is wrong with the
+// child, if that does not end within timeout, upon which its group is killed,
+// and if it had ended before, unasked. Nil is a process that was never started.
 func (p *process) stop(timeout time.Duration) error {
-	if p == nil || !p.running() {
+	if p == nil || p.accounted {
 		return nil
 	}
-	_ = p.signal(syscall.SIGTERM) // fails only if it has just ended
+	p.accounted = true
+	if !p.running() {
+		return fmt.Errorf("%s had ended by itself (%v); its last output:\n%s",
+			p.name, p.cmd.ProcessState, tail(p.logPath))
+	}
+	_ = p.cmd.Process.Signal(syscall.SIGTERM) // fails only if it has just ended
 	timer := time.NewTimer(timeout)
 	defer timer.Stop()
 	select {
@@ -140,8 +152,29 @@ func (p *process) stop(timeout time.Duration) error {
 
 // kill ends the child's process group at once, and waits for the child.
 func (p *process) kill() {
+	p.accounted = true
 	if p.running() {
-		_ = syscall.Kill(-p.pid, syscall.SIGKILL)
+		p.killGroup()
 	}
 	<-p.exited
+}
+
+// tail returns the last lines of a child's log, for an error message.
+func tail(path string) string {
+	const limit = 4 << 10
+	f, err := os.Open(path)
+	if err != nil {
+		return err.Error()
+	}
+	defer f.Close()
+	cut := ""
+	if info, err := f.Stat(); err == nil && info.Size() > limit {
+		cut = "… "
+		_, _ = f.Seek(-limit, io.SeekEnd)
+	}
+	text, err := io.ReadAll(io.LimitReader(f, limit))
+	if err != nil {
+		return err.Error()
+	}
+	return cut + string(text)
 }

@@ -2,7 +2,6 @@ package envtest
 
 import (
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"syscall"
@@ -89,24 +88,4 @@ func (w *watchdog) release() error {
 		return fmt.Errorf("watchdog: %w", err)
 	}
 	return nil
-}
-
-// tail returns the last lines of a child's log, for an error message.
-func tail(path string) string {
-	const limit = 4 << 10
-	f, err := os.Open(path)
-	if err != nil {
-		return err.Error()
-	}
-	defer f.Close()
-	cut := ""
-	if info, err := f.Stat(); err == nil && info.Size() > limit {
-		cut = "… "
-		_, _ = f.Seek(-limit, io.SeekEnd)
-	}
-	text, err := io.ReadAll(io.LimitReader(f, limit))
-	if err != nil {
-		return err.Error()
-	}
-	return cut + string(text)
 }
