@@ -39,10 +39,12 @@ type DiscoveryError struct {
 	Err error
 }
 
+// Error names the version and says why.
 func (e *DiscoveryError) Error() string {
 	return fmt.Sprintf("discovery of %s failed: %v", e.GroupVersion, e.Err)
 }
 
+// Unwrap returns Err.
 func (e *DiscoveryError) Unwrap() error { return e.Err }
 
 // servedVersion is what the server says about one version of a group.

@@ -133,33 +133,22 @@ func carried(object runtime.Object) (schema.GroupVersionKind, error) {
 	return gvk, nil
 }
 
-// ListKind returns the kind of the list of gvk's objects: its name with "List"
-// behind it. A gvk that is a list's already comes back as it is. It is an error,
-// that says what to register, if the scheme has no such list type.
-func (s *Scheme) ListKind(gvk schema.GroupVersionKind) (schema.GroupVersionKind, error) {
+// NewList returns a new empty list of the objects of a kind. The list's kind is
+// the object's with "List" behind it; a kind that is a list's already serves as
+// well. If the scheme has no such list type the error says what to register.
+func (s *Scheme) NewList(gvk schema.GroupVersionKind) (runtime.Object, error) {
 	t := s.state.Load()
 	list := gvk
 	list.Kind += "List"
-	if t.isList(list) {
-		return list, nil
+	switch {
+	case t.isList(list): // first, since an AllowList may be an item
+		return newObject(t.goTypes[list]), nil
+	case t.isList(gvk):
+		return newObject(t.goTypes[gvk]), nil
+	case t.goTypes[gvk] == nil:
+		return nil, runtime.NewNotRegisteredErrForKind(name, gvk)
 	}
-	if t.isList(gvk) {
-		return gvk, nil
-	}
-	if !s.Recognizes(gvk) {
-		return schema.GroupVersionKind{}, runtime.NewNotRegisteredErrForKind(name, gvk)
-	}
-	return schema.GroupVersionKind{}, fmt.Errorf("%s has no list type: register %s beside it, or use an unstructured list",
-		kindName(gvk), kindName(list))
-}
-
-// NewList returns a new empty list of gvk's objects. Errors are those of ListKind.
-func (s *Scheme) NewList(gvk schema.GroupVersionKind) (runtime.Object, error) {
-	list, err := s.ListKind(gvk)
-	if err != nil {
-		return nil, err
-	}
-	return s.New(list)
+	return nil, fmt.Errorf("%s has no list type: register %s beside it, or use an unstructured list", kindName(gvk), kindName(list))
 }
 
 func (t *table) isList(gvk schema.GroupVersionKind) bool {

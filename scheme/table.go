@@ -139,6 +139,7 @@ type ConflictError struct {
 	Refused reflect.Type
 }
 
+// Error names the kind and both types.
 func (e *ConflictError) Error() string {
 	what := "kind " + kindName(e.Kind)
 	if e.Kind.Version == "" {
