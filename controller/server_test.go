@@ -1,6 +1,7 @@
 package controller_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -17,6 +18,7 @@ import (
 	"governor/manager"
 
 	discoveryv2 "k8s.io/api/apidiscovery/v2"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -35,6 +37,7 @@ type server struct {
 	dropped  chan struct{}                          // closed to end all watches
 	requests []string                               // "PUT /api/v1/…"
 	deflt    func(obj map[string]any)               // fills in defaults
+	expired  int                                    // watches from before this version are answered 410
 	refuse   func(verb, path string) *metav1.Status // nil: serve
 	before   map[string]func(verb, path string)     // called once before a request, by verb
 }
@@ -114,6 +117,18 @@ func (s *server) vanish(path string) {
 	s.change(func() { s.version++; delete(s.objects, path) })
 }
 
+// put creates an object without telling anybody.
+func (s *server) put(collection string, obj client.Object) {
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
+	if err != nil {
+		panic(err)
+	}
+	s.change(func() {
+		s.storeLocked(collection+"/"+obj.GetName(), nil, fields)
+		s.events = s.events[:len(s.events)-1]
+	})
+}
+
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == "/api" || r.URL.Path == "/apis" {
 		s.discover(w, r)
@@ -150,6 +165,12 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	code, answer := s.answerLocked(verb, r.URL.Path, body)
 	s.mu.Unlock()
+	if list, ok := answer.(map[string]any); ok && metadataOnly(r) {
+		for i, item := range list["items"].([]any) {
+			list["items"].([]any)[i] = metadataOf(item.(map[string]any))
+		}
+		list["apiVersion"], list["kind"] = "meta.k8s.io/v1", "PartialObjectMetadataList"
+	}
 	reply(w, code, answer)
 }
 
@@ -281,11 +302,15 @@ func (s *server) watch(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		panic(fmt.Sprintf("watch from %q", r.URL.Query().Get("resourceVersion")))
 	}
+	s.mu.Lock()
+	dropped, expired := s.dropped, from < s.expired
+	s.mu.Unlock()
+	if expired {
+		reply(w, http.StatusGone, failure(http.StatusGone, metav1.StatusReasonExpired))
+		return
+	}
 	w.Header().Set("Content-Type", "application/json")
 	w.(http.Flusher).Flush()
-	s.mu.Lock()
-	dropped := s.dropped
-	s.mu.Unlock()
 	for next := 0; ; {
 		s.mu.Lock()
 		events, changed := s.events[next:], s.changed
@@ -293,7 +318,11 @@ func (s *server) watch(w http.ResponseWriter, r *http.Request) {
 		s.mu.Unlock()
 		for _, e := range events {
 			if e.version > from && inCollection(e.path, r.URL.Path) {
-				_ = json.NewEncoder(w).Encode(map[string]any{"type": e.kind, "object": e.object})
+				object := e.object
+				if metadataOnly(r) {
+					object = metadataOf(object)
+				}
+				_ = json.NewEncoder(w).Encode(map[string]any{"type": e.kind, "object": object})
 			}
 		}
 		select {
@@ -333,6 +362,15 @@ func (s *server) discover(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList")
 	_ = json.NewEncoder(w).Encode(list)
+}
+
+// metadataOnly says whether a list or watch asks for metadata only.
+func metadataOnly(r *http.Request) bool {
+	return strings.Contains(r.Header.Get("Accept"), "as=PartialObjectMetadata")
+}
+
+func metadataOf(obj map[string]any) map[string]any {
+	return map[string]any{"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata", "metadata": obj["metadata"]}
 }
 
 func splitSubresource(path string) (string, string) {
@@ -398,4 +436,16 @@ func merge(target, patch map[string]any) map[string]any {
 		}
 	}
 	return target
+}
+
+// exampleServer returns the address of a server that has one ConfigMap, and a
+// context that keeps logs off the screen.
+func exampleServer() (*rest.Config, context.Context) {
+	s := newServer()
+	s.put("/api/v1/namespaces/default/configmaps", &corev1.ConfigMap{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "settings"},
+	})
+	ctx, _ := logContext()
+	return s.config(), ctx
 }
