@@ -2,6 +2,7 @@ package client_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -24,6 +25,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
 )
 
 const (
@@ -238,4 +240,8 @@ func metadataOf(obj metav1.Object, gvk schema.GroupVersionKind) *metav1.PartialO
 	m.SetGroupVersionKind(gvk)
 	m.Namespace, m.Name, m.ResourceVersion = obj.GetNamespace(), obj.GetName(), obj.GetResourceVersion()
 	return m
+}
+
+func contextWithLogger(t testing.TB, logger klog.Logger) context.Context {
+	return klog.NewContext(t.Context(), logger)
 }

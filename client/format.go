@@ -13,13 +13,18 @@ import (
 const (
 	mediaJSON     = "application/json"
 	mediaProtobuf = "application/vnd.kubernetes.protobuf"
-	asMetadata    = ";as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+
+	// What a metadata-only client accepts. One object, a watch's stream, and a
+	// list are asked for by different names.
+	asMetadata     = ";as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+	asMetadataList = ";as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 )
 
 // format is how objects of one kind and form travel.
 type format struct {
-	// accept is the Accept header; the server picks from it.
-	accept string
+	// accept is the Accept header, acceptList that of a list; the server picks
+	// from it.
+	accept, acceptList string
 	// contentType is that of the bodies we send, encoder what writes them.
 	contentType string
 	encoder     runtime.Encoder
@@ -56,22 +61,25 @@ func (f *formats) of(form Form, example runtime.Object) format {
 	case form == MetadataOnly && f.allowed:
 		return format{
 			accept:      mediaProtobuf + asMetadata + "," + mediaJSON + asMetadata + "," + mediaJSON,
+			acceptList:  mediaProtobuf + asMetadataList + "," + mediaJSON + asMetadataList + "," + mediaJSON,
 			contentType: mediaJSON,
 			encoder:     f.json,
 		}
 	case form == Typed && f.allowed && hasProtobuf(example):
-		return format{accept: mediaProtobuf + "," + mediaJSON, contentType: mediaProtobuf, encoder: f.protobuf}
+		const both = mediaProtobuf + "," + mediaJSON
+		return format{accept: both, acceptList: both, contentType: mediaProtobuf, encoder: f.protobuf}
 	}
 	return f.plain(form)
 }
 
 // plain returns the format that every kind has: JSON.
 func (f *formats) plain(form Form) format {
-	accept := mediaJSON
+	one := format{accept: mediaJSON, acceptList: mediaJSON, contentType: mediaJSON, encoder: f.json}
 	if form == MetadataOnly {
-		accept = mediaJSON + asMetadata + "," + mediaJSON
+		one.accept = mediaJSON + asMetadata + "," + mediaJSON
+		one.acceptList = mediaJSON + asMetadataList + "," + mediaJSON
 	}
-	return format{accept: accept, contentType: mediaJSON, encoder: f.json}
+	return one
 }
 
 // protobufPackages are the Go packages whose types the API server itself

@@ -99,7 +99,11 @@ func (l *ListWatch) stream(ctx context.Context, opts metav1.ListOptions, read fu
 	opts.FieldSelector = both(l.FieldSelector, opts.FieldSelector)
 	// Only the stream's context bounds it. The caller decides on retries: it
 	// knows what else to try, and for how long.
-	req := params(l.Resource.request(http.MethodGet, l.Namespace), &opts).Timeout(0).MaxRetries(0)
+	req := l.Resource.collection(http.MethodGet, l.Namespace)
+	if opts.Watch {
+		req = l.Resource.request(http.MethodGet, l.Namespace)
+	}
+	req = params(req, &opts).Timeout(0).MaxRetries(0)
 	body, err := req.Stream(ctx)
 	if err != nil {
 		return err

@@ -44,13 +44,18 @@ func (r *Resource) Namespaced() bool {
 // versionV1 is the version in which all query parameters are spelled.
 var versionV1 = schema.GroupVersion{Version: "v1"}
 
-// request begins a request for the collection of one namespace, or of all.
+// request begins a request in one namespace, or in all of them.
 func (r *Resource) request(verb, namespace string) *rest.Request {
 	return r.client.Verb(verb).
 		SetHeader("Accept", r.format.accept).
 		Timeout(r.timeout).
 		NamespaceIfScoped(namespace, r.Namespaced()).
 		Resource(r.mapping.Resource.Resource)
+}
+
+// collection begins a request that is answered with many objects.
+func (r *Resource) collection(verb, namespace string) *rest.Request {
+	return r.request(verb, namespace).SetHeader("Accept", r.format.acceptList)
 }
 
 // named begins a request for one object.

@@ -60,7 +60,7 @@ func (r *Resource) list(ctx context.Context, list ObjectList, o *ListOptions) er
 		empty(list)
 		return r.setListKind(list)
 	}
-	data, err := do(ctx, params(r.request(http.MethodGet, o.Namespace), o.meta()))
+	data, err := do(ctx, params(r.collection(http.MethodGet, o.Namespace), o.meta()))
 	if err != nil {
 		return err
 	}
@@ -276,7 +276,7 @@ func (r *Resource) deleteAllOf(ctx context.Context, o *DeleteAllOfOptions) error
 	if o.selectsNothing() {
 		return nil
 	}
-	req, err := deleteBody(params(r.request(http.MethodDelete, o.Namespace), o.ListOptions.meta()), &o.DeleteOptions)
+	req, err := deleteBody(params(r.collection(http.MethodDelete, o.Namespace), o.ListOptions.meta()), &o.DeleteOptions)
 	if err != nil {
 		return err
 	}

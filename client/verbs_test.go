@@ -199,8 +199,9 @@ func TestListInEachForm(t *testing.T) {
 			if c.Path != "/api/v1/namespaces/default/pods" || c.Query.Encode() != "continue=token&labelSelector=app%3Dx&limit=2" {
 				t.Errorf("sent %s?%s", c.Path, c.Query.Encode())
 			}
-			if a := c.Header.Get("Accept"); a != f.accept {
-				t.Errorf("Accept %q, want %q", a, f.accept)
+			want := strings.ReplaceAll(f.accept, "as=PartialObjectMetadata", "as=PartialObjectMetadataList")
+			if a := c.Header.Get("Accept"); a != want {
+				t.Errorf("Accept %q, want %q", a, want)
 			}
 			if gvk := got.GetObjectKind().GroupVersionKind(); gvk.Kind != "PodList" || gvk.Version != "v1" {
 				t.Errorf("list kind %v", gvk)
