@@ -3,7 +3,6 @@ package cache
 import (
 	"context"
 	"fmt"
-	"sync"
 
 	"governor/client"
 	"governor/informer"
@@ -28,7 +27,7 @@ func (r *Registration) attachLocked(scopes []*scope) error {
 	}
 	h := r.handler
 	if len(scopes) > 1 {
-		h = &oneAtATime{handler: h}
+		h = &oneAtATime{handler: h, turn: make(chan struct{}, 1)}
 	}
 	for _, s := range scopes {
 		// Without a SyncPeriod there is no resync to hear of.
@@ -78,27 +77,32 @@ func (r *Registration) Remove() {
 // oneAtATime is a handler at several informers, each of which calls it from a
 // goroutine of its own.
 type oneAtATime struct {
-	mu      sync.Mutex // held during a call
 	handler informer.Handler
+	// turn has room for the one whose call it is. A mutex would do, but a
+	// handler that sleeps in a testing/synctest bubble would then never wake.
+	turn chan struct{}
 }
+
+func (o *oneAtATime) enter() { o.turn <- struct{}{} }
+func (o *oneAtATime) leave() { <-o.turn }
 
 // OnAdd implements informer.Handler.
 func (o *oneAtATime) OnAdd(obj client.Object, isInInitialList bool) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
+	o.enter()
+	defer o.leave()
 	o.handler.OnAdd(obj, isInInitialList)
 }
 
 // OnUpdate implements informer.Handler.
 func (o *oneAtATime) OnUpdate(oldObj, newObj client.Object) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
+	o.enter()
+	defer o.leave()
 	o.handler.OnUpdate(oldObj, newObj)
 }
 
 // OnDelete implements informer.Handler.
 func (o *oneAtATime) OnDelete(obj client.Object, finalStateUnknown bool) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
+	o.enter()
+	defer o.leave()
 	o.handler.OnDelete(obj, finalStateUnknown)
 }

@@ -1,0 +1,62 @@
+// Package cache keeps copies of the kinds that are read, and answers reads from
+// them.
+//
+// # Where it sits
+//
+//	                 ┌──────────────── KIND INFORMER, one for each kind ────────────────┐
+//	API SERVER ─►    │ informer ─► INDEXER   in each namespace, or one for all          │
+//	list, watch      │    │           └─► state{objects, indexes} ─► QUERY ─► VIEW ─────┼─► READER ─► client.Delegating
+//	                 │    └─► handlers ─► controller's source       which?   which form?│   Get, List
+//	                 └──────────────────────────────────────────────────────────────────┘
+//	                                        CACHE: finds the kind, starts it, stops it
+//
+// Open indexer.go and sorted.go first (what is held), then query.go, view.go and
+// reader.go (how it is read), then kind.go, scope.go and cache.go (what keeps it
+// true).
+//
+// # Contract
+//
+//  1. Once: a kind has one store, and one list and watch in each namespace that
+//     the Cache was given, whatever forms it is read in and however many ask at
+//     once. What the stored form cannot give is an error that says what to do.
+//  2. Never a false "not found": NotFound means that a complete list, kept true
+//     since, does not have the object. Before Start, without an informer, before
+//     the first list, and outside the namespaces that are cached, the error is
+//     another one. After an error the caller's object is as it was.
+//  3. Bounded: a read waits for the first list of its kind until its context or
+//     Options.SyncTimeout ends, and then says which kind is missing, in which
+//     namespaces, and what the server answered last. The informer goes on trying.
+//  4. One state: a Get or a List reads one state that the server had (a List over
+//     several namespaces, one of each), without a lock: no write makes it wait,
+//     or tears it. It is sorted by namespace and name, has the kind set on the
+//     list and on each object, and the resourceVersion of its state.
+//  5. Whole: selectors come before Limit, Continue leads through all pages, and
+//     what the cache cannot select by is an error, never everything.
+//  6. No index, no harm: an index function that panics makes lists by that index
+//     fail, and nothing else.
+//  7. As told: each setting holds by the table at Options. Nothing is fetched that
+//     the selectors do not select. Options are never written to.
+//  8. Yours: what a read returns shares nothing with the cache, unless the copy was
+//     switched off. What handlers and index functions get is shared: read it only.
+//  9. Everything ends with Start's context: Start returns when all informers have
+//     ended, whoever waits gets ErrStopped, reads of what had synced give the last
+//     state.
+//
+// # Upstream
+//
+//	Cache         controller-runtime pkg/cache/cache.go, informer_cache.go, delegating_by_gvk_cache.go
+//	KindInformer  pkg/cache/internal/informers.go, pkg/cache/multi_namespace_cache.go
+//	Options       pkg/cache/cache.go
+//	Get, List     pkg/cache/internal/cache_reader.go
+//	Indexer       client-go tools/cache/thread_safe_store.go, store.go, index.go
+//
+// Differs on purpose: one store per kind instead of one for each form, so that a
+// kind is never cached three times; an unstructured read of a typed store
+// therefore has the fields that the Go type has, and no others. A read of a kind
+// that cannot be listed ends, with the reason, where upstream waits as long as the
+// caller's context does. New makes no request, so a kind in ByObject need not be
+// installed yet. Continue works, lists are sorted and have a resourceVersion.
+// metadata.name and metadata.namespace need no index. managedFields are not
+// stored unless a Transform keeps them. Nothing is resynced unless SyncPeriod says
+// so. An index function that panics does not end the process.
+package cache
