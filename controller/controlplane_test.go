@@ -20,14 +20,6 @@ import (
 // eventually bounds each wait: the machine may be loaded.
 const eventually = 30 * time.Second
 
-// direct returns a client that asks the real API server.
-func direct(t *testing.T, plane *envtest.ControlPlane) *client.Direct {
-	t.Helper()
-	c, err := client.New(plane.Config(), nil)
-	must(t, err)
-	return c
-}
-
 // startManager runs what build puts on a manager, until the test ends.
 func startManager(t *testing.T, plane *envtest.ControlPlane, build func(*manager.Manager) error) {
 	t.Helper()
@@ -91,9 +83,17 @@ func (r copier) Reconcile(ctx context.Context, req controller.Request) (controll
 	return controller.Result{}, err
 }
 
-func TestE2ECopyFollowsItsSource(t *testing.T) {
+// One control plane serves them all: it takes seconds to start.
+func TestE2EControllers(t *testing.T) {
 	plane := envtest.RequireControlPlane(t, nil)
-	c := direct(t, plane)
+	c, err := client.New(plane.Config(), nil)
+	must(t, err)
+	t.Run("a copy follows its source", func(t *testing.T) { copyFollowsItsSource(t, plane, c) })
+	t.Run("CreateOrUpdate of a Deployment writes once", func(t *testing.T) { createOrUpdateWritesOnce(t, c) })
+	t.Run("owned objects lead to their owner", func(t *testing.T) { ownedObjectsLeadToTheirOwner(t, plane, c) })
+}
+
+func copyFollowsItsSource(t *testing.T, plane *envtest.ControlPlane, c *client.Direct) {
 	marked, err := controller.LabelSelectorPredicate(metav1.LabelSelector{MatchLabels: map[string]string{"copy": "me"}})
 	must(t, err)
 	startManager(t, plane, func(m *manager.Manager) error {
@@ -126,9 +126,7 @@ func TestE2ECopyFollowsItsSource(t *testing.T) {
 }
 
 // Case 53, where a real server fills in the defaults.
-func TestE2ECreateOrUpdateOfADeploymentWritesOnce(t *testing.T) {
-	plane := envtest.RequireControlPlane(t, nil)
-	c := direct(t, plane)
+func createOrUpdateWritesOnce(t *testing.T, c *client.Direct) {
 	replicas := int32(2)
 	rv := ""
 	for i := range 10 {
@@ -189,9 +187,7 @@ func TestE2ECreateOrUpdateOfADeploymentWritesOnce(t *testing.T) {
 }
 
 // The owner's kind and scope come from the real server's discovery.
-func TestE2EOwnedObjectsLeadToTheirOwner(t *testing.T) {
-	plane := envtest.RequireControlPlane(t, nil)
-	c := direct(t, plane)
+func ownedObjectsLeadToTheirOwner(t *testing.T, plane *envtest.ControlPlane, c *client.Direct) {
 	seen := make(chan controller.Request, 100)
 	startManager(t, plane, func(m *manager.Manager) error {
 		return controller.ControllerManagedBy(m).For(&corev1.Node{}).Owns(&corev1.ConfigMap{}, controller.MatchEveryOwner).Complete(
