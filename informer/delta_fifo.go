@@ -91,8 +91,10 @@ func (f *DeltaFIFO) tryPush(d Delta) (taken bool, err error) {
 	if len(f.queue) >= maxQueued {
 		return false, nil
 	}
+	if len(f.queue) == 0 {
+		signal(f.filled) // Pop waits only when it has found nothing
+	}
 	f.queue = append(f.queue, d)
-	signal(f.filled)
 	return true, nil
 }
 

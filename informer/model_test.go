@@ -276,6 +276,7 @@ type view struct {
 	name  string
 	store *mapStore
 	delay time.Duration
+	asks  bool // for resyncs
 
 	mu      sync.Mutex
 	state   map[string]client.Object
@@ -314,6 +315,11 @@ func (v *view) OnUpdate(old, new client.Object) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.hear(new, false)
+	if old == new {
+		v.check(v.asks, "a resync that was not asked for (contract 7)")
+		v.check(v.state[new.GetName()] == new, "a resync of %s/%d, which is not the last state (contract 7)", new.GetName(), version(new))
+		return
+	}
 	known := v.state[new.GetName()]
 	v.check(known == old, "update of %s from what was not told (contract 7)", new.GetName())
 	v.check(old.GetUID() == new.GetUID() && version(old) < version(new), "update of %s from %s/%d to %s/%d (contract 7)",
@@ -367,6 +373,7 @@ func newModel(t *testing.T, seed uint64) *model {
 	}
 	m.informer = New(server, m.store, &Options{
 		Name:              fmt.Sprint("seed ", seed),
+		ResyncPeriod:      10 * time.Second,
 		WatchErrorHandler: func(context.Context, error) {},
 		Transform: func(o client.Object) (client.Object, error) {
 			if server.chance(60) {
@@ -382,12 +389,13 @@ func newModel(t *testing.T, seed uint64) *model {
 func (m *model) join() {
 	m.joined++
 	v := &view{t: m.T, name: fmt.Sprintf("seed %d, handler %d", m.server.seed, m.joined), store: m.store, state: map[string]client.Object{}}
+	v.asks = m.server.intn(2) == 0
 	if m.server.intn(3) == 0 {
 		v.delay = time.Duration(m.server.intn(900)) * time.Millisecond
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock() // until synced is set
-	r, err := m.informer.AddHandler(v, nil)
+	r, err := m.informer.AddHandler(v, &HandlerOptions{Resync: v.asks})
 	if err != nil {
 		m.Fatal(err)
 	}
