@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"governor/client"
+
+	corev1 "k8s.io/api/core/v1"
 )
 
 const benchObjects = 20_000
@@ -91,5 +93,56 @@ func BenchmarkIndexerReplace(b *testing.B) {
 		if err := x.Replace(objects, "2"); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// filledCache is a started cache of real Pods: 100 namespaces of 20.
+func filledCache(b *testing.B) *Cache {
+	s := newServer()
+	for i := range 2_000 {
+		s.put("pods", pod(fmt.Sprintf("ns%02d", i%100), fmt.Sprintf("pod-%d", i), fmt.Sprintf("app%d", i%50), fmt.Sprintf("n%d", i%50)))
+	}
+	c := newCache(b, s, nil)
+	if err := c.IndexField(b.Context(), &corev1.Pod{}, "spec.nodeName", byNodeName); err != nil {
+		b.Fatal(err)
+	}
+	start(b, c)
+	if err := c.WaitForCacheSync(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+	return c
+}
+
+func BenchmarkCacheGet(b *testing.B) {
+	c := filledCache(b)
+	for name, opts := range map[string][]client.GetOption{"copy": nil, "shared": {client.UnsafeDisableDeepCopy}} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			var p corev1.Pod
+			for b.Loop() {
+				if err := c.Get(b.Context(), key("ns42", "pod-42"), &p, opts...); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkCacheList(b *testing.B) {
+	c := filledCache(b)
+	for name, opts := range map[string][]client.ListOption{
+		"namespace": {client.InNamespace("ns42")},
+		"index":     {client.MatchingFields{"spec.nodeName": "n42"}},
+		"labels":    {client.MatchingLabels{"app": "app42"}},
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				var list corev1.PodList
+				if err := c.List(b.Context(), &list, opts...); err != nil || len(list.Items) == 0 {
+					b.Fatal(len(list.Items), err)
+				}
+			}
+		})
 	}
 }

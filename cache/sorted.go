@@ -54,7 +54,7 @@ type change struct {
 // chunks, so the best size is near the square root of the number of objects:
 // 256 suits 10,000 to 200,000.
 const (
-	maxChunk = 256
+	maxChunk = 128
 	minChunk = maxChunk / 4
 )
 
