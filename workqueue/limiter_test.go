@@ -127,7 +127,7 @@ func TestBucket(t *testing.T) {
 		{"refilled while used", 1, 1, 500 * time.Millisecond, []time.Duration{0, 5e8, 1e9, 15e8}},
 		{"slower than it refills", 1, 1, 2 * time.Second, []time.Duration{0, 0, 0}},
 		{"never fuller than burst", 1, 2, 0, []time.Duration{0, 0, 1e9}},
-		{"no end", math.Inf(1), 1, time.Nanosecond, []time.Duration{0, 0, 0}},
+		{"no end is one a nanosecond", math.Inf(1), 1, 0, []time.Duration{0, 1, 2}},
 		{"next to nothing", math.SmallestNonzeroFloat64, 1, time.Hour, []time.Duration{0, math.MaxInt64, math.MaxInt64}},
 		{"zero means 10", 0, 1, 0, []time.Duration{0, 1e8, 2e8}},
 		{"negative means 10", -1, 1, 0, []time.Duration{0, 1e8}},

@@ -424,41 +424,116 @@ func TestGetEndsWithItsContext(t *testing.T) {
 
 // Contract 10: a key comes, and wakes a worker whose context ends before it runs.
 func TestWokenWorkerThatLeavesWakesAnother(t *testing.T) {
+	for _, leaveFirst := range []bool{false, true} {
+		t.Run(fmt.Sprint(leaveFirst), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				q := New[string](nil)
+				defer q.ShutDown()
+				leaving, leave := context.WithCancel(t.Context())
+				left, got := make(chan error, 1), make(chan Item[string], 1)
+				go func() {
+					_, err := q.Get(leaving)
+					left <- err
+				}()
+				synctest.Wait()
+				go func() {
+					item, _ := q.Get(t.Context())
+					got <- item
+				}()
+				synctest.Wait()
+
+				q.mu.Lock() // no worker gets on before both have happened
+				if leaveFirst {
+					leave()
+				}
+				q.dueLocked(q.newEntryLocked("a"), q.now())
+				leave()
+				q.mu.Unlock()
+				synctest.Wait()
+
+				if err := <-left; !errors.Is(err, context.Canceled) {
+					t.Errorf("the first got %v, want its context's error", err)
+				}
+				select {
+				case item := <-got:
+					if item.Key != "a" {
+						t.Errorf("the second got %v", item)
+					}
+				default:
+					t.Error("the second sleeps on")
+				}
+				mustBeValid(t, q)
+			})
+		})
+	}
+}
+
+// As many workers come as there are keys, before any is done.
+func TestEachKeyWakesAWorker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := New[string](nil)
+		q := New[int](nil)
 		defer q.ShutDown()
-		leaving, leave := context.WithCancel(t.Context())
-		left, got := make(chan error, 1), make(chan Item[string], 1)
-		go func() {
-			_, err := q.Get(leaving)
-			left <- err
-		}()
-		synctest.Wait()
-		go func() {
-			item, _ := q.Get(t.Context())
-			got <- item
-		}()
-		synctest.Wait()
-
-		q.mu.Lock() // no worker gets on before both have happened
-		q.dueLocked(q.newEntryLocked("a"), q.now())
-		leave()
-		q.mu.Unlock()
-		synctest.Wait()
-
-		if err := <-left; !errors.Is(err, context.Canceled) {
-			t.Errorf("the first got %v, want its context's error", err)
+		got := make(chan int, 3)
+		for range 3 {
+			go func() {
+				item, _ := q.Get(t.Context())
+				got <- item.Key
+			}()
 		}
-		select {
-		case item := <-got:
-			if item.Key != "a" {
-				t.Errorf("the second got %v", item)
-			}
-		default:
-			t.Error("the second sleeps on")
-		}
+		synctest.Wait()
+		q.AddAfter(1, time.Second)
+		q.AddAfter(2, time.Second)
+		q.AddAfter(3, time.Second)
+		time.Sleep(time.Second)
+		synctest.Wait()
 		mustBeValid(t, q)
+		if len(got) != 3 {
+			t.Errorf("%d workers got a key, want 3", len(got))
+		}
 	})
+}
+
+// What is ready depends on the time, not on when the timer's goroutine runs.
+// Here it never does.
+func TestLateTimer(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		look func(*Queue[string])
+		want []string
+	}{
+		{"Len", func(q *Queue[string]) { q.Len() }, []string{"delayed"}},
+		{"Add", func(q *Queue[string]) { q.Add("a") }, []string{"delayed", "a"}},
+		{"Done", func(q *Queue[string]) { q.Done("busy") }, []string{"delayed", "busy"}},
+		{"ShutDown", func(q *Queue[string]) { q.ShutDown() }, []string{"delayed"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				q := New[string](nil)
+				defer q.ShutDown()
+				q.Add("busy")
+				mustGet(t, q)
+				q.Add("busy")
+				q.AddAfter("delayed", time.Second)
+				due := time.Now().Add(time.Second)
+				q.mu.Lock()
+				q.timer.Stop()
+				q.mu.Unlock()
+				time.Sleep(time.Minute)
+
+				tt.look(q)
+				var got []string
+				for _, item := range q.Snapshot().Ready {
+					got = append(got, item.Key)
+					if item.Key == "delayed" && !item.Since.Equal(due) {
+						t.Errorf("ready since %v, want %v", item.Since, due)
+					}
+				}
+				if !slices.Equal(got, tt.want) {
+					t.Errorf("ready are %q, want %q", got, tt.want)
+				}
+			})
+		})
+	}
 }
 
 // Contract 10: workers come and go, and no key is left lying.

@@ -64,6 +64,11 @@ func (q *Queue[K]) valid() error {
 	if q.waiters.first != nil && q.waiters.woken < q.ready.len {
 		return fmt.Errorf("invariant 8: %d ready, %d woken, and others wait", q.ready.len, q.waiters.woken)
 	}
+	for w := q.waiters.free; w != nil; w = w.next {
+		if len(w.wake) > 0 {
+			return fmt.Errorf("a waiter is free that would wake at once")
+		}
+	}
 	drained := false
 	select {
 	case <-q.drained:
