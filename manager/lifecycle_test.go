@@ -208,6 +208,30 @@ func TestNothingIsLoggedAfterStart(t *testing.T) {
 	})
 }
 
+// Contract 5: also who waits for a cache has ended.
+func TestACacheHasEndedWhenNobodyWaitsForItAnyMore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newManager(t, nil)
+		add(t, m, &tenacious{work{name: "pods", trace: new(trace)}})
+		stop := start(t, m)
+		synctest.Wait()
+		began := time.Now()
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+		wantTook(t, began, time.Second)
+	})
+}
+
+// tenacious is a cache that does not notice at once that nobody wants to know.
+type tenacious struct{ work }
+
+func (*tenacious) WaitForCacheSync(ctx context.Context) error {
+	<-ctx.Done()
+	time.Sleep(time.Second)
+	return ctx.Err()
+}
+
 // Case 43. Contract 6.
 func TestAddWhileRunningStartsAtOnceAndAfterStopIsAnError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -21,7 +21,8 @@ type actor struct {
 	group int // 1 caches, 2 others, 3 leaders
 	lives time.Duration
 	stop  time.Duration
-	fate  int // 0 returns nil, 1 fails, 2 panics
+	fate  int  // 0 returns nil, 1 fails, 2 panics
+	late  bool // added to a manager that runs: nobody waits for it
 
 	handle         *manager.Handle
 	starts         int
@@ -68,8 +69,7 @@ func (c cacheActor) WaitForCacheSync(ctx context.Context) error {
 	}
 }
 
-// model watches a manager. Its actors run one at a time, or so close together
-// that their order says nothing: each step has a virtual moment of its own.
+// model watches a manager.
 type model struct {
 	t      *testing.T
 	mu     chan struct{} // a lock that synctest sees through
@@ -99,18 +99,15 @@ func (m *model) began(a *actor) {
 			return
 		}
 		for _, c := range m.caches {
-			if early := c.handle != nil && c.starts == 0 && !c.stopAsked; early && c.handle.Err() == nil && a.starts == 1 && !done(c.handle) {
-				m.t.Errorf("%s was started before the cache %s (contract 1)", a.name, c.name)
+			if c.late || c.stopAsked || c.ended {
+				continue
 			}
-			if c.running && time.Now().Before(c.syncs) && !c.late() {
+			if c.starts == 0 || time.Now().Before(c.syncs) {
 				m.t.Errorf("%s was started before the cache %s had synced (contract 1)", a.name, c.name)
 			}
 		}
 	})
 }
-
-// late says that the cache was added to a manager that ran: it was not waited for.
-func (c cacheActor) late() bool { return strings.HasPrefix(c.name, "late") }
 
 func done(h *manager.Handle) bool {
 	select {
@@ -140,9 +137,9 @@ func (m *model) finished(a *actor) {
 }
 
 // actor makes a random one.
-func (m *model) actor(r *rand.Rand, name string) manager.Runnable {
+func (m *model) actor(r *rand.Rand, name string, late bool) manager.Runnable {
 	a := &actor{
-		model: m, name: name, group: 1 + r.IntN(3),
+		model: m, name: name, late: late, group: 1 + r.IntN(3),
 		lives: time.Duration(1+r.IntN(500)) * time.Second,
 		stop:  time.Duration(r.IntN(4000)) * time.Millisecond,
 	}
@@ -174,8 +171,8 @@ func runModel(t *testing.T, r *rand.Rand) {
 	mgr := newManager(t, grace(time.Minute))
 	m := &model{t: t, mu: make(chan struct{}, 1)}
 	var handles []*manager.Handle
-	add := func(name string) {
-		x := m.actor(r, name)
+	add := func(name string, late bool) {
+		x := m.actor(r, name, late)
 		h, err := mgr.Add(x)
 		if err != nil {
 			if !errors.Is(err, manager.ErrStopped) {
@@ -187,7 +184,7 @@ func runModel(t *testing.T, r *rand.Rand) {
 		m.locked(func() { m.actors[len(m.actors)-1].handle = h })
 	}
 	for i := range r.IntN(6) {
-		add(fmt.Sprint("early", i))
+		add(fmt.Sprint("early", i), false)
 	}
 	ctx, cancel := context.WithTimeout(quiet(t.Context()), time.Duration(r.IntN(400))*time.Second)
 	defer cancel()
@@ -201,7 +198,7 @@ func runModel(t *testing.T, r *rand.Rand) {
 		time.Sleep(time.Duration(r.IntN(30000)) * time.Millisecond)
 		switch r.IntN(4) {
 		case 0, 1:
-			add(fmt.Sprint("late", i))
+			add(fmt.Sprint("late", i), true)
 		case 2:
 			if len(handles) > 0 {
 				stopOne(t, m, handles[r.IntN(len(handles))])
@@ -210,6 +207,10 @@ func runModel(t *testing.T, r *rand.Rand) {
 			if err := mgr.Start(ctx); !errors.Is(err, manager.ErrStarted) {
 				t.Errorf("second Start: %v (contract 7)", err)
 			}
+		}
+		synctest.Wait()
+		if elected(mgr) && ctx.Err() == nil {
+			m.checkStarted()
 		}
 	}
 	err := <-result
@@ -222,6 +223,31 @@ func runModel(t *testing.T, r *rand.Rand) {
 			t.Error("a handle is not done after the end")
 		}
 	}
+}
+
+func elected(mgr *manager.Manager) bool {
+	select {
+	case <-mgr.Elected():
+		return true
+	default:
+		return false
+	}
+}
+
+// checkStarted is called when every group's turn has come.
+func (m *model) checkStarted() {
+	m.locked(func() {
+		for _, a := range m.actors {
+			if a.fate != 0 && a.ended {
+				return // then the manager stops
+			}
+		}
+		for _, a := range m.actors {
+			if a.handle != nil && a.starts == 0 && !a.stopAsked {
+				m.t.Errorf("%s was not started (contract 3)", a.name)
+			}
+		}
+	})
 }
 
 func stopOne(t *testing.T, m *model, h *manager.Handle) {

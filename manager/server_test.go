@@ -53,8 +53,14 @@ func TestServerAnswersWhatIsInFlightAndLeavesNoListener(t *testing.T) {
 	<-m.Elected()
 	answer := make(chan string, 1)
 	go func() {
-		_, body := get(t, "http://"+s.Address())
-		answer <- body
+		resp, err := http.Get("http://" + s.Address())
+		if err != nil {
+			answer <- err.Error()
+			return
+		}
+		defer resp.Body.Close()
+		body, _ := io.ReadAll(resp.Body)
+		answer <- string(body)
 	}()
 	<-entered
 	time.AfterFunc(50*time.Millisecond, func() { close(release) })
