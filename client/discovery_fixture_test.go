@@ -119,6 +119,9 @@ func (d *discoveryServer) legacyResources(path string) (any, bool) {
 			}
 			list := metav1.APIResourceList{TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}}
 			for _, r := range v.Resources {
+				if r.ResponseKind == nil {
+					continue
+				}
 				list.APIResources = append(list.APIResources, metav1.APIResource{
 					Name: r.Resource, SingularName: r.SingularResource, Kind: r.ResponseKind.Kind, Namespaced: r.Scope == discoveryv2.ScopeNamespace})
 				for _, sub := range r.Subresources {
@@ -155,6 +158,8 @@ func newDiscoveryServer() *discoveryServer {
 		{Subresource: "status", ResponseKind: &metav1.GroupVersionKind{Kind: "Pod"}},
 		{Subresource: "eviction", ResponseKind: &metav1.GroupVersionKind{Group: "policy", Version: "v1", Kind: "Eviction"}},
 	}
+	parentOnly := resource("parents", "", discoveryv2.ScopeNamespace)
+	parentOnly.ResponseKind = nil // it has nothing but subresources
 	events := resource("events", "Event", discoveryv2.ScopeNamespace)
 	return &discoveryServer{
 		fail:  map[string]int{},
@@ -162,7 +167,7 @@ func newDiscoveryServer() *discoveryServer {
 		gates: map[string]chan struct{}{},
 		groups: []discoveryv2.APIGroupDiscovery{
 			group("", version("v1", pods, resource("namespaces", "Namespace", discoveryv2.ScopeCluster), events)),
-			group("apps", version("v1", resource("deployments", "Deployment", discoveryv2.ScopeNamespace))),
+			group("apps", version("v1", resource("deployments", "Deployment", discoveryv2.ScopeNamespace), parentOnly)),
 			group("events.k8s.io", version("v1", events)),
 			group("example.com", version("v2", resource("widgets", "Widget", discoveryv2.ScopeNamespace)),
 				version("v1", resource("widgets", "Widget", discoveryv2.ScopeNamespace), resource("gears", "Gear", discoveryv2.ScopeCluster))),

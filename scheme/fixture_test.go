@@ -43,13 +43,19 @@ type Gadget struct {
 
 func (g *Gadget) DeepCopyObject() runtime.Object { c := *g; return &c }
 
-// AllowList is an item whose name ends like a list's.
+// AllowList is an item whose name ends like a list's, and that has Items.
 type AllowList struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
+	Items             []string `json:"items"`
 }
 
 func (g *AllowList) DeepCopyObject() runtime.Object { c := *g; return &c }
+
+// DenyList is such an item without a list.
+type DenyList struct{ AllowList }
+
+func (g *DenyList) DeepCopyObject() runtime.Object { c := *g; return &c }
 
 // AllowListList is the list of AllowLists.
 type AllowListList struct {

@@ -141,7 +141,7 @@ func (s *Scheme) NewList(gvk schema.GroupVersionKind) (runtime.Object, error) {
 	list := gvk
 	list.Kind += "List"
 	switch {
-	case t.isList(list): // first, since an AllowList may be an item
+	case t.isList(list):
 		return newObject(t.goTypes[list]), nil
 	case t.isList(gvk):
 		return newObject(t.goTypes[gvk]), nil
@@ -153,7 +153,12 @@ func (s *Scheme) NewList(gvk schema.GroupVersionKind) (runtime.Object, error) {
 
 func (t *table) isList(gvk schema.GroupVersionKind) bool {
 	goType, ok := t.goTypes[gvk]
-	return ok && meta.IsListType(newObject(goType))
+	if !ok {
+		return false
+	}
+	object := newObject(goType)
+	_, ok = object.(metav1.ListInterface) // an item may have a field Items too
+	return ok && meta.IsListType(object)
 }
 
 // isNil also finds a nil pointer within the interface, on which GetObjectKind

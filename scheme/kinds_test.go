@@ -171,7 +171,7 @@ func TestUnversionedTypesInEveryGroup(t *testing.T) {
 // Case 54: "list kind = kind + List, missing → clear error".
 func TestNewList(t *testing.T) {
 	s := withWidgets(t)
-	if err := s.AddKnownTypes(v1, &Gadget{}, &AllowList{}, &AllowListList{}); err != nil {
+	if err := s.AddKnownTypes(v1, &Gadget{}, &AllowList{}, &AllowListList{}, &DenyList{}); err != nil {
 		t.Fatal(err)
 	}
 	tests := []struct{ kind, want string }{
@@ -179,6 +179,7 @@ func TestNewList(t *testing.T) {
 		{"WidgetList", "WidgetList"},
 		{"AllowList", "AllowListList"},
 		{"AllowListList", "AllowListList"},
+		{"DenyList", ""},
 		{"Gadget", ""},
 		{"Unknown", ""},
 	}

@@ -141,6 +141,12 @@ func TestSchemesShareNothing(t *testing.T) {
 	if pod.Name != "" {
 		t.Error("one scheme's defaulting function runs in the other")
 	}
+	// The kinds of a type that has many are no shared slice either.
+	mustAdd(t, a, v1.WithKind("OptionsA"), &metav1.ListOptions{})
+	mustAdd(t, b, v1.WithKind("OptionsB"), &metav1.ListOptions{})
+	if kinds, _, _ := a.ObjectKinds(&metav1.ListOptions{}); slices.Contains(kinds, v1.WithKind("OptionsB")) {
+		t.Error("one scheme has a kind of the other")
+	}
 	delete(a.AllKnownTypes(), v1.WithKind("Widget"))
 	delete(a.KnownTypes(v1), "Widget")
 	if _, err := a.New(v1.WithKind("Widget")); err != nil {
@@ -288,6 +294,13 @@ func withWidgets(t *testing.T) *scheme.Scheme {
 		t.Fatal(err)
 	}
 	return s
+}
+
+func mustAdd(t *testing.T, s *scheme.Scheme, gvk schema.GroupVersionKind, object runtime.Object) {
+	t.Helper()
+	if err := s.AddKnownTypeWithName(gvk, object); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func addOther(object runtime.Object) func(*runtime.Scheme) error {
