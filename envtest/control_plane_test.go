@@ -1,16 +1,13 @@
 package envtest_test
 
 import (
-	"bufio"
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -151,6 +148,9 @@ func TestControlPlaneStartFails(t *testing.T) {
 					t.Errorf("error %q does not say %q", err, part)
 				}
 			}
+			if strings.Count(err.Error(), "its last output") > 1 {
+				t.Errorf("error says it twice: %v", err)
+			}
 			if tt.tries != 0 {
 				tried, _ := os.ReadFile(filepath.Join(tt.options.BinaryDir, "etcd.tried"))
 				if got := strings.Count(string(tried), "try"); got != tt.tries {
@@ -246,138 +246,6 @@ func TestControlPlaneStopTellsOfACrash(t *testing.T) {
 		t.Errorf("Stop: %v", err)
 	}
 	checkNothingLeft(t, dirs)
-}
-
-// groupsWith lists the process groups of the processes in whose command line a
-// text occurs.
-func groupsWith(t *testing.T, text string) []string {
-	t.Helper()
-	var groups []string
-	for _, p := range processesWith(t, text) {
-		pid, _, _ := strings.Cut(p, " ")
-		out, err := exec.Command("ps", "-o", "pgid=", "-p", pid).Output()
-		if err != nil {
-			t.Fatalf("ps: %v", err)
-		}
-		groups = append(groups, strings.TrimSpace(string(out)))
-	}
-	return groups
-}
-
-// checkGroupsEnd waits until the groups have no living members. The kernel takes
-// a moment to end what was killed.
-func checkGroupsEnd(t *testing.T, groups []string) {
-	t.Helper()
-	if len(groups) == 0 {
-		t.Error("there were no processes")
-	}
-	for _, group := range groups {
-		eventually(t, fmt.Sprintf("process group %s ends", group), func() bool { return len(membersOf(t, group)) == 0 })
-	}
-}
-
-// membersOf lists the living processes of a group.
-func membersOf(t *testing.T, group string) []string {
-	t.Helper()
-	out, err := exec.Command("ps", "-A", "-ww", "-o", "pgid=", "-o", "stat=", "-o", "args=").Output()
-	if err != nil {
-		t.Fatalf("ps: %v", err)
-	}
-	var members []string
-	for line := range strings.Lines(string(out)) {
-		f := strings.Fields(line)
-		if len(f) >= 2 && f[0] == group && !strings.HasPrefix(f[1], "Z") {
-			members = append(members, line)
-		}
-	}
-	return members
-}
-
-// Contract 10. Case 58: however the test process ends, nothing is left.
-func TestControlPlaneOfADeadProcess(t *testing.T) {
-	for _, tt := range []struct {
-		name   string
-		end    string
-		signal os.Signal
-	}{
-		{"panic", "panic", nil},
-		{"exit", "exit", nil},
-		{"interrupt", "signal", os.Interrupt},
-		{"quit, as go test's time-out", "signal", syscall.SIGQUIT},
-		{"kill", "signal", os.Kill},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			dirs := dataDirs(t)
-			binaries := fakeBinaries(t, map[string]string{"etcd": serves, "kube-apiserver": stubborn})
-			loseControlPlane(t, dirs, binaries, tt.end, tt.signal)
-		})
-	}
-}
-
-// Contract 10: in the middle of a start too.
-func TestControlPlaneOfAProcessKilledInStart(t *testing.T) {
-	dirs := dataDirs(t)
-	binaries := fakeBinaries(t, map[string]string{"etcd": hangs, "kube-apiserver": serves})
-	victim := victimCommand(t, binaries, "signal")
-	if err := victim.Start(); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "etcd runs", func() bool { return len(dirs()) == 1 && hasLog(dirs()[0]) })
-	groups := groupsWith(t, dirs()[0])
-	victim.Process.Kill()
-	victim.Wait()
-	eventually(t, "the data directory is gone", func() bool { return len(dirs()) == 0 })
-	checkGroupsEnd(t, groups)
-}
-
-// hasLog says whether the fake etcd has printed something.
-func hasLog(dir string) bool {
-	info, err := os.Stat(filepath.Join(dir, "etcd.log"))
-	return err == nil && info.Size() > 0
-}
-
-// loseControlPlane lets another process start a control plane and end, and
-// waits until all of it is gone.
-func loseControlPlane(t *testing.T, dirs func() []string, binaries, end string, sig os.Signal) {
-	t.Helper()
-	victim := victimCommand(t, binaries, end)
-	out, err := victim.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	in, err := victim.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := victim.Start(); err != nil {
-		t.Fatal(err)
-	}
-	lines := bufio.NewScanner(out)
-	if !lines.Scan() || !filepath.IsAbs(lines.Text()) {
-		t.Fatalf("the other process did not start a control plane: %s", lines.Text())
-	}
-	groups := groupsWith(t, lines.Text())
-	if sig != nil {
-		victim.Process.Signal(sig)
-	}
-	fmt.Fprintln(in)
-	if err := victim.Wait(); err == nil {
-		t.Error("the other process ended well, which is not what this tests")
-	}
-	eventually(t, "the data directory is gone", func() bool { return len(dirs()) == 0 })
-	checkGroupsEnd(t, groups)
-	checkNothingLeft(t, dirs)
-}
-
-func victimCommand(t *testing.T, binaries, end string) *exec.Cmd {
-	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(self, "-binaries="+binaries, "-end="+end)
-	cmd.Env = append(os.Environ(), role+"=victim")
-	return cmd
 }
 
 // Contract 7: a flag of the caller's replaces the control plane's.

@@ -173,3 +173,48 @@ func eventually(t *testing.T, what string, yes func() bool) {
 		}
 	}
 }
+
+// groupsWith lists the process groups of the processes in whose command line a
+// text occurs.
+func groupsWith(t *testing.T, text string) []string {
+	t.Helper()
+	var groups []string
+	for _, p := range processesWith(t, text) {
+		pid, _, _ := strings.Cut(p, " ")
+		out, err := exec.Command("ps", "-o", "pgid=", "-p", pid).Output()
+		if err != nil {
+			t.Fatalf("ps: %v", err)
+		}
+		groups = append(groups, strings.TrimSpace(string(out)))
+	}
+	return groups
+}
+
+// checkGroupsEnd waits until the groups have no living members. The kernel takes
+// a moment to end what was killed.
+func checkGroupsEnd(t *testing.T, groups []string) {
+	t.Helper()
+	if len(groups) == 0 {
+		t.Error("there were no processes")
+	}
+	for _, group := range groups {
+		eventually(t, fmt.Sprintf("process group %s ends", group), func() bool { return len(membersOf(t, group)) == 0 })
+	}
+}
+
+// membersOf lists the living processes of a group.
+func membersOf(t *testing.T, group string) []string {
+	t.Helper()
+	out, err := exec.Command("ps", "-A", "-ww", "-o", "pgid=", "-o", "stat=", "-o", "args=").Output()
+	if err != nil {
+		t.Fatalf("ps: %v", err)
+	}
+	var members []string
+	for line := range strings.Lines(string(out)) {
+		f := strings.Fields(line)
+		if len(f) >= 2 && f[0] == group && !strings.HasPrefix(f[1], "Z") {
+			members = append(members, line)
+		}
+	}
+	return members
+}

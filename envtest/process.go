@@ -103,7 +103,8 @@ func (p *process) waitReady(ctx context.Context, ready func(context.Context) err
 	defer ticker.Stop()
 	for {
 		err := ready(ctx)
-		// Only a child that is still there may be the one that answered.
+		// What answered need not be the child: the controller manager's
+		// readiness is asked of the API server.
 		if err == nil && p.running() {
 			return nil
 		}
@@ -132,7 +133,6 @@ func (p *process) stop(timeout time.Duration) error {
 	if p == nil || p.accounted {
 		return nil
 	}
-	p.accounted = true
 	if !p.running() {
 		return fmt.Errorf("%s had ended by itself (%v); its last output:\n%s",
 			p.name, p.cmd.ProcessState, tail(p.logPath))

@@ -204,6 +204,9 @@ func TestTransportIsFullDuplex(t *testing.T) {
 			if err := http.NewResponseController(w).EnableFullDuplex(); err != nil {
 				t.Error(err)
 			}
+			if r.ContentLength != -1 {
+				t.Errorf("ContentLength = %d, want -1: the client does not know it", r.ContentLength)
+			}
 			w.WriteHeader(200)
 			io.Copy(w, r.Body)
 		})
