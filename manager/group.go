@@ -39,23 +39,3 @@ type group struct {
 func (g *group) remove(h *Handle) {
 	g.members = slices.DeleteFunc(g.members, func(x *Handle) bool { return x == h })
 }
-
-// waitAll waits until every handle has ended, and returns those that have not when
-// ctx ends.
-func waitAll(ctx context.Context, handles []*Handle) []*Handle {
-	for _, h := range handles {
-		select {
-		case <-h.done:
-		case <-ctx.Done():
-			return slices.DeleteFunc(slices.Clone(handles), func(h *Handle) bool {
-				select {
-				case <-h.done:
-					return true
-				default:
-					return false
-				}
-			})
-		}
-	}
-	return nil
-}

@@ -75,7 +75,6 @@ type model struct {
 	mu     chan struct{} // a lock that synctest sees through
 	actors []*actor
 	caches []cacheActor
-	failed map[string]bool // by name: whose error Start is to return
 	over   bool
 }
 
