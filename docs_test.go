@@ -79,7 +79,7 @@ func TestUpstreamNames(t *testing.T) {
 		}
 		for _, decl := range parsed.Decls {
 			for _, name := range exportedNames(decl) {
-				if !strings.Contains(string(page), "`"+dir+"."+name) {
+				if !strings.Contains(string(page), "`"+dir+"."+name+"`") {
 					t.Errorf("docs/upstream.md has no row for `%s.%s` (%s)", dir, name, file)
 				}
 			}
