@@ -87,6 +87,24 @@ func TestUpstreamNames(t *testing.T) {
 	}
 }
 
+// TestReadmeShowsTheExample holds README's controller to the code that is
+// compiled and run: the Example of package controller.
+func TestReadmeShowsTheExample(t *testing.T) {
+	readme, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	example, err := os.ReadFile("controller/example_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, found := strings.Cut(string(readme), "```go\n")
+	shown, _, closed := strings.Cut(rest, "\n```")
+	if !found || !closed || !strings.Contains(string(example), shown) {
+		t.Error("README.md shows another controller than controller/example_test.go: copy the Example")
+	}
+}
+
 // exportedNames returns the exported types and functions of a declaration.
 func exportedNames(decl ast.Decl) []string {
 	var names []string
