@@ -164,7 +164,10 @@ func (k *KindInformer) AddHandler(h informer.Handler) (*Registration, error) {
 		k.registrations = append(k.registrations, r)
 		return r, nil
 	}
-	return r, r.attachLocked(k.scopes)
+	if err := r.attachLocked(k.scopes); err != nil {
+		return nil, err
+	}
+	return r, nil
 }
 
 // addIndex declares an index, in all scopes or in none.

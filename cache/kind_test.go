@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -241,6 +242,79 @@ func TestKindThatIsInstalledLater(t *testing.T) {
 		m := metadataFor(widgetGVK)
 		if err := c.Get(t.Context(), key("ns1", "w"), m); err != nil || m.Name != "w" || m.Kind != "Widget" {
 			t.Errorf("metadata of an unstructured object: %v, %v", m, err)
+		}
+	})
+}
+
+// Contract 1: a wider form that is asked for while the kind is looked up counts.
+func TestFormAskedForWhileOpening(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		s.put("pods", pod("ns1", "a", "x", "n"))
+		m := &hooked{RESTMapper: mapper()}
+		c := newCacheWith(t, s, m, nil)
+		m.hook = sync.OnceValue(func() error {
+			_, err := c.GetInformer(context.Background(), &corev1.Pod{})
+			return err
+		})
+		start(t, c)
+		for _, obj := range []client.Object{metadataFor(podGVK), &corev1.Pod{}} {
+			if err := c.Get(t.Context(), key("ns1", "a"), obj); err != nil {
+				t.Errorf("Get %T: %v", obj, err)
+			}
+		}
+	})
+}
+
+// Contract 3: a kind that the server does not know is asked for again, less and
+// less often, and handlers and indexes wait for it.
+func TestKindThatTheServerLearns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		s.put("pods", pod("ns1", "a", "x", "n1"))
+		asked, told := 0, 0
+		var known atomic.Bool
+		m := &hooked{RESTMapper: mapper(), hook: func() error {
+			if asked++; !known.Load() {
+				return errors.New("no such kind yet")
+			}
+			return nil
+		}}
+		c := newCacheWith(t, s, m, &Options{DefaultWatchErrorHandler: func(_ context.Context, err error) {
+			if told++; !strings.Contains(err.Error(), "v1/Pod: no such kind yet") {
+				t.Errorf("told %v", err)
+			}
+		}})
+		start(t, c)
+		k, err := c.GetInformer(t.Context(), &corev1.Pod{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		st := &story{t: t}
+		r, err := k.AddHandler(st)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.IndexField(t.Context(), &corev1.Pod{}, "spec.nodeName", byNodeName); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.WaitForSync(within(t, time.Minute)); err == nil || !strings.Contains(err.Error(), "no such kind yet") {
+			t.Errorf("WaitForSync: %v", err)
+		}
+		synctest.Wait()
+		if asked < 6 || asked > 12 || told != asked {
+			t.Errorf("asked %d times in a minute, told %d times", asked, told)
+		}
+		known.Store(true)
+		if err := r.WaitForSync(within(t, 11*time.Second)); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(st.lines, []string{"add a true"}) {
+			t.Errorf("heard %v", st.lines)
+		}
+		var list corev1.PodList
+		if err := c.List(t.Context(), &list, client.MatchingFields{"spec.nodeName": "n1"}); err != nil || len(list.Items) != 1 {
+			t.Errorf("List: %v, %v", names(t, &list), err)
 		}
 	})
 }

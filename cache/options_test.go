@@ -130,6 +130,39 @@ func TestAllOtherNamespaces(t *testing.T) {
 	})
 }
 
+// Contract 7: a field selector of one namespace needs rights there only.
+func TestFieldSelectorOfOneNamespace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, c := tenPods(t, &Options{ByObject: map[client.Object]ByObject{&corev1.Pod{}: {Field: fields.OneTermEqualSelector(fieldNamespace, "ns1")}}})
+		var list corev1.PodList
+		if err := c.List(t.Context(), &list); err != nil || len(list.Items) != 5 {
+			t.Errorf("%v, %v", names(t, &list), err)
+		}
+		if got, want := s.seen()[0], "LIST /api/v1/namespaces/ns1/pods fieldSelector=metadata.namespace=ns1"; got != want {
+			t.Errorf("request %q, want %q", got, want)
+		}
+	})
+}
+
+// Contract 4: a list over several namespaces is as old as the oldest of them.
+func TestResourceVersionOfSeveralNamespaces(t *testing.T) {
+	for _, changed := range []string{"ns1", "ns2"} {
+		synctest.Test(t, func(t *testing.T) {
+			s, c := tenPods(t, &Options{DefaultNamespaces: map[string]Config{"ns1": {}, "ns2": {}}})
+			var list corev1.PodList
+			if err := c.List(t.Context(), &list); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			s.put("pods", pod(changed, "new", "x", "n1"))
+			synctest.Wait()
+			if err := c.List(t.Context(), &list); err != nil || len(list.Items) != 11 || list.ResourceVersion != "21" {
+				t.Errorf("%d items, version %s, %v; want 11 at 21", len(list.Items), list.ResourceVersion, err)
+			}
+		})
+	}
+}
+
 // Contract 3: a kind with settings that do not fit it never syncs, and says why.
 func TestNamespacesOfAClusterScopedKind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -151,6 +184,13 @@ func TestTransform(t *testing.T) {
 		p := &corev1.Pod{}
 		if err := c.Get(t.Context(), key("ns1", "p0"), p); err != nil || len(p.ManagedFields) == 0 {
 			t.Errorf("managedFields %v, %v, although the Transform keeps them", p.ManagedFields, err)
+		}
+		_, c = tenPods(t, &Options{DefaultTransform: func(o client.Object) (client.Object, error) {
+			o.GetObjectKind().SetGroupVersionKind(podGVK.GroupVersion().WithKind(""))
+			return o, nil
+		}})
+		if err := c.Get(t.Context(), key("ns1", "p0"), p); err != nil || p.GroupVersionKind() != podGVK {
+			t.Errorf("kind %v, %v, after a Transform that wiped it", p.GroupVersionKind(), err)
 		}
 		for name, bad := range map[string]TransformFunc{
 			"nil":          func(client.Object) (client.Object, error) { return nil, nil },

@@ -17,7 +17,8 @@ import (
 // kind is set on it. It is the caller's own copy, unless UnsafeDisableDeepCopy
 // is given here or in Options. A kind in another form than the stored one is
 // converted: cheap to metadata-only, costly to unstructured, which then has the
-// fields that the Go type has.
+// fields that the Go type has and no newer ones, so that it is to be patched, not
+// updated.
 //
 // A kind that has no informer gets one, and the read waits for its first list,
 // until ctx or Options.SyncTimeout ends: then the error is a NotSyncedError.

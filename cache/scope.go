@@ -85,6 +85,10 @@ func (k *KindInformer) newScope(resource *client.Resource, form client.Form, nam
 	terms := []fields.Selector{}
 	if c.FieldSelector != nil {
 		terms = append(terms, c.FieldSelector)
+		// Who may list one namespace only has no right to the list of all.
+		if ns, exact := c.FieldSelector.RequiresExactMatch(fieldNamespace); exact && namespace == "" && resource.Namespaced() {
+			lw.Namespace = ns
+		}
 	}
 	name := kindText(k.gvk)
 	if namespace != "" {
@@ -92,7 +96,7 @@ func (k *KindInformer) newScope(resource *client.Resource, form client.Form, nam
 	} else {
 		for _, other := range slices.Sorted(maps.Keys(configs)) {
 			if other != "" { // it has a scope of its own
-				terms = append(terms, fields.OneTermNotEqualSelector("metadata.namespace", other))
+				terms = append(terms, fields.OneTermNotEqualSelector(fieldNamespace, other))
 			}
 		}
 	}

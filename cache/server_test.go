@@ -231,10 +231,28 @@ func mapper() meta.RESTMapper {
 	return m
 }
 
+// hooked is a RESTMapper that calls hook at each question.
+type hooked struct {
+	meta.RESTMapper
+	hook func() error
+}
+
+func (h *hooked) RESTMapping(gk schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
+	if err := h.hook(); err != nil {
+		return nil, err
+	}
+	return h.RESTMapper.RESTMapping(gk, versions...)
+}
+
 // newCache returns a Cache of s, which is not started.
 func newCache(t testing.TB, s http.Handler, o *Options) *Cache {
 	t.Helper()
-	direct, err := client.New(&rest.Config{Host: "http://server", Transport: envtest.Transport(s)}, &client.Options{Mapper: mapper()})
+	return newCacheWith(t, s, mapper(), o)
+}
+
+func newCacheWith(t testing.TB, s http.Handler, m meta.RESTMapper, o *Options) *Cache {
+	t.Helper()
+	direct, err := client.New(&rest.Config{Host: "http://server", Transport: envtest.Transport(s)}, &client.Options{Mapper: m})
 	if err != nil {
 		t.Fatal(err)
 	}
