@@ -19,7 +19,7 @@ func heapInUse() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// Contract 12; Case 34. Each of the bursts is tens of megabytes; a table or an
+// Contract 12; Case 34. Each of the bursts is megabytes; a table or an
 // array of their size that stays would be found.
 func TestMemoryIsGivenBack(t *testing.T) {
 	const n = 25_000
