@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"reflect"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -64,7 +63,7 @@ func (r *EventRecorder) Eventf(obj client.Object, eventtype, reason, format stri
 // event makes the event, or says what the caller got wrong. It reads obj now: by
 // the time it is written the caller may have changed obj.
 func (r *EventRecorder) event(obj client.Object, eventtype, reason, message string) (*eventsv1.Event, error) {
-	if v := reflect.ValueOf(obj); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
+	if isNil(obj) {
 		return nil, errors.New("the object is nil")
 	}
 	if eventtype != corev1.EventTypeNormal && eventtype != corev1.EventTypeWarning {

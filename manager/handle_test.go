@@ -49,6 +49,15 @@ func TestHandle(t *testing.T) {
 			_, err := m.Add(w)
 			wantError(t, err, w.name, "choose another name")
 		}},
+		{"those without a name do not clash", func(t *testing.T, m *manager.Manager, w *work) {
+			add(t, m, &work{trace: w.trace})
+			h := add(t, m, &work{trace: w.trace, stop: time.Minute})
+			stop := start(t, m)
+			<-m.Elected()
+			synctest.Wait()
+			wantError(t, stop(), "*manager_test.work")
+			<-h.Done()
+		}},
 		{"stop does not wait longer than its context", func(t *testing.T, m *manager.Manager, w *work) {
 			w.stop = 10 * time.Second
 			h := add(t, m, w)
@@ -70,6 +79,8 @@ func TestHandle(t *testing.T) {
 			_, err := m.Add(nil)
 			wantError(t, err, "nil")
 			_, err = m.Add(manager.RunnableFunc(nil))
+			wantError(t, err, "nil")
+			_, err = m.Add((*work)(nil))
 			wantError(t, err, "nil")
 		}},
 	}

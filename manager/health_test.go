@@ -16,6 +16,13 @@ func TestReadyMeansThatTheCachesHaveSynced(t *testing.T) {
 	m := newManager(t, &manager.Options{HealthProbeBindAddress: "127.0.0.1:0"})
 	pods := &syncing{work{name: "pods", trace: new(trace)}, make(chan struct{})}
 	add(t, m, pods)
+	add(t, m, manager.RunnableFunc(func(ctx context.Context) error {
+		<-ctx.Done()
+		if code, body := get(t, "http://"+m.HealthAddress()+"/readyz/caches?verbose"); code == http.StatusOK {
+			t.Errorf("ready while stopping: %q", body)
+		}
+		return nil
+	}))
 	stop := start(t, m)
 	url := "http://" + waitForHealth(t, m)
 	if code, body := get(t, url+"/healthz"); code != http.StatusOK || body != "ok" {

@@ -81,6 +81,7 @@ func (m *Manager) Start(ctx context.Context) error {
 		case <-m.failed:
 		}
 	}
+	klog.FromContext(base).Info("Stopping", "gracePeriod", m.grace)
 	late := m.stop(base)
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -40,18 +40,27 @@ type syncer interface {
 
 // nameOf returns what to call r, and whether r chose that name itself.
 func nameOf(r Runnable) (name string, chosen bool, err error) {
-	switch r := r.(type) {
-	case nil:
+	if isNil(r) {
 		return "", false, errors.New("add runnable: it is nil")
-	case Named:
-		return r.Name(), true, nil
-	case RunnableFunc:
-		if r == nil {
-			return "", false, errors.New("add runnable: the function is nil")
-		}
-		return runtime.FuncForPC(reflect.ValueOf(r).Pointer()).Name(), false, nil
+	}
+	if named, ok := r.(Named); ok && named.Name() != "" {
+		return named.Name(), true, nil
+	}
+	if f, ok := r.(RunnableFunc); ok {
+		return runtime.FuncForPC(reflect.ValueOf(f).Pointer()).Name(), false, nil
 	}
 	return fmt.Sprintf("%T", r), false, nil
+}
+
+// isNil says whether x is nil, or an interface around a nil pointer or function.
+func isNil(x any) bool {
+	switch v := reflect.ValueOf(x); v.Kind() {
+	case reflect.Invalid:
+		return true
+	case reflect.Pointer, reflect.Func:
+		return v.IsNil()
+	}
+	return false
 }
 
 // groupOf returns the group in which r starts and stops.
