@@ -232,7 +232,7 @@ func TestKeysOfAnotherType(t *testing.T) {
 			if i == 0 {
 				b = controller.NewBuilder[cluster](managers[0])
 			}
-			b.WatchesRawSource(controller.Kind(managers[i].GetCache(), client.Object(&corev1.ConfigMap{}),
+			b.WatchesRawSource(controller.Kind(managers[i].GetCache(), &corev1.ConfigMap{},
 				controller.EnqueueRequestsFromMapFunc(func(_ context.Context, o client.Object) []cluster {
 					return []cluster{{name, controller.Request{NamespacedName: client.ObjectKeyFromObject(o)}}}
 				})))

@@ -153,7 +153,6 @@ func (c *Controller[K]) Start(ctx context.Context) error {
 	c.started = true
 	c.mu.Unlock()
 
-	parent := ctx
 	logger := klog.FromContext(ctx).WithValues("controller", c.name)
 	ctx, cancel := context.WithCancel(klog.NewContext(ctx, logger))
 	defer cancel()
@@ -161,9 +160,6 @@ func (c *Controller[K]) Start(ctx context.Context) error {
 
 	var goroutines sync.WaitGroup
 	watches, err := c.run(ctx, &goroutines)
-	if parent.Err() != nil {
-		err = nil // what breaks after that is part of the end
-	}
 
 	cancel()
 	c.queue.ShutDown()

@@ -19,34 +19,35 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Contract 3: the table at Reconciler.
+// Contract 3: the table at Reconciler. Each row is what the second call returns;
+// the first has failed, so that there is a back-off to forget or to keep.
 func TestWhatFollowsAReconcile(t *testing.T) {
+	const forgotten, grown = 5 * time.Millisecond, 20 * time.Millisecond
 	boom := errors.New("boom")
 	five := 5
 	for _, tt := range []struct {
-		name     string
-		result   controller.Result
-		err      error
-		panics   bool
-		again    time.Duration // until the second call; 0 means that there is none
-		backoff  time.Duration // of an error right after that
-		counted  counts
-		priority int
+		name    string
+		result  controller.Result
+		err     error
+		panics  bool
+		again   time.Duration // until the third call; 0 means that it takes an event
+		backoff time.Duration // what an error costs then
+		counted counts        // of the second call
 	}{
-		{name: "success", counted: counts{success: 1}, backoff: 5 * time.Millisecond},
-		{name: "error", err: boom, again: 5 * time.Millisecond, backoff: 10 * time.Millisecond, counted: counts{errors: 1}},
+		{name: "success", counted: counts{success: 1}, backoff: forgotten},
+		{name: "error", err: boom, again: 10 * time.Millisecond, backoff: grown, counted: counts{errors: 1}},
 		{name: "error beside RequeueAfter", err: boom, result: controller.Result{RequeueAfter: time.Hour},
-			again: 5 * time.Millisecond, backoff: 10 * time.Millisecond, counted: counts{errors: 1}},
+			again: 10 * time.Millisecond, backoff: grown, counted: counts{errors: 1}},
 		{name: "error with priority", err: boom, result: controller.Result{Priority: &five},
-			again: 5 * time.Millisecond, backoff: 10 * time.Millisecond, counted: counts{errors: 1}, priority: 5},
-		{name: "terminal error", err: fmt.Errorf("give up: %w", controller.TerminalError(boom)), backoff: 5 * time.Millisecond, counted: counts{errors: 1, terminals: 1}},
+			again: 10 * time.Millisecond, backoff: grown, counted: counts{errors: 1}},
+		{name: "terminal error", err: fmt.Errorf("give up: %w", controller.TerminalError(boom)),
+			backoff: forgotten, counted: counts{errors: 1, terminals: 1}},
 		{name: "terminal error beside RequeueAfter", err: controller.TerminalError(boom), result: controller.Result{RequeueAfter: time.Second},
-			backoff: 5 * time.Millisecond, counted: counts{errors: 1, terminals: 1}},
-		{name: "panic", panics: true, again: 5 * time.Millisecond, backoff: 10 * time.Millisecond, counted: counts{errors: 1, panics: 1}},
-		{name: "RequeueAfter", result: controller.Result{RequeueAfter: time.Minute}, again: time.Minute, backoff: 5 * time.Millisecond, counted: counts{requeueAfter: 1}},
-		{name: "RequeueAfter with priority", result: controller.Result{RequeueAfter: time.Minute, Priority: &five},
-			again: time.Minute, backoff: 5 * time.Millisecond, counted: counts{requeueAfter: 1}, priority: 5},
-		{name: "negative RequeueAfter", result: controller.Result{RequeueAfter: -time.Minute}, counted: counts{success: 1}, backoff: 5 * time.Millisecond},
+			backoff: forgotten, counted: counts{errors: 1, terminals: 1}},
+		{name: "panic", panics: true, again: 10 * time.Millisecond, backoff: grown, counted: counts{errors: 1, panics: 1}},
+		{name: "RequeueAfter", result: controller.Result{RequeueAfter: time.Minute},
+			again: time.Minute, backoff: forgotten, counted: counts{requeueAfter: 1}},
+		{name: "negative RequeueAfter", result: controller.Result{RequeueAfter: -time.Minute}, backoff: forgotten, counted: counts{success: 1}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -55,39 +56,40 @@ func TestWhatFollowsAReconcile(t *testing.T) {
 				metrics := &fakeMetrics{}
 				c := start(t, controller.Func[controller.Request](func(context.Context, controller.Request) (controller.Result, error) {
 					switch calls.add(time.Now()) {
-					case 1:
+					case 1, 3:
+						return controller.Result{}, boom
+					case 2:
 						if tt.panics {
 							panic(boom)
 						}
 						return tt.result, tt.err
-					case 2:
-						return controller.Result{}, boom
 					}
 					return controller.Result{}, nil
 				}), &controller.Options[controller.Request]{Metrics: metrics}, controller.Channel(events, controller.EnqueueRequestForObject{}))
 
 				events <- controller.GenericEvent{Object: pod("ns", "a")}
-				synctest.Wait()
+				settle(5 * time.Millisecond)
+				tt.counted.errors++ // of the first call
 				tt.counted.mostActive, tt.counted.maxConcurrentSaid = 1, 1
 				if got := metrics.counts(); got != tt.counted {
 					t.Errorf("counted %+v, want %+v", got, tt.counted)
 				}
 				settle(30 * time.Minute)
 				if tt.again == 0 {
-					if len(calls.all()) != 1 {
-						t.Fatalf("%d calls, want 1", len(calls.all()))
+					if n := len(calls.all()); n != 2 {
+						t.Fatalf("%d calls, want 2", n)
 					}
-					events <- controller.GenericEvent{Object: pod("ns", "a")} // fails
+					events <- controller.GenericEvent{Object: pod("ns", "a")}
 					settle(30 * time.Minute)
 				}
-				if len(calls.all()) != 3 {
-					t.Fatalf("%d calls, want 3", len(calls.all()))
-				}
 				at := calls.all()
-				if got := at[1].Sub(at[0]); tt.again > 0 && got != tt.again {
+				if len(at) != 4 {
+					t.Fatalf("%d calls, want 4", len(at))
+				}
+				if got := at[2].Sub(at[1]); tt.again > 0 && got != tt.again {
 					t.Errorf("called again after %v, want %v", got, tt.again)
 				}
-				if got := at[2].Sub(at[1]); got != tt.backoff {
+				if got := at[3].Sub(at[2]); got != tt.backoff {
 					t.Errorf("an error then costs %v, want %v", got, tt.backoff)
 				}
 				if err := c.stop(); err != nil {
@@ -325,6 +327,23 @@ func TestStopCancelsAndAwaitsReconcilesAndBeginsNoMore(t *testing.T) {
 		}
 		if log := c.logs.String(); strings.Contains(log, "Reconcile failed") {
 			t.Errorf("the end was logged as a failure:\n%s", log)
+		}
+	})
+}
+
+// Contract 5.
+func TestStopAwaitsTheSources(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := start(t, &recorder[string]{}, nil, controller.SourceFunc[string](func(ctx context.Context, _ controller.Adder[string], synced func()) error {
+			synced()
+			<-ctx.Done()
+			time.Sleep(time.Second) // cleaning up
+			return nil
+		}))
+		synctest.Wait()
+		begin := time.Now()
+		if err := c.stop(); err != nil || time.Since(begin) != time.Second {
+			t.Errorf("Start returned %v after %v", err, time.Since(begin))
 		}
 	})
 }

@@ -272,7 +272,7 @@ func TestKindWatchedFromInsideReconcile(t *testing.T) {
 		self, err := controller.ControllerManagedBy(m).For(&corev1.ConfigMap{}).Build(
 			controller.Func[controller.Request](func(ctx context.Context, key controller.Request) (controller.Result, error) {
 				if key.Name == "first" {
-					h, err := self.Watch(controller.Kind(m.GetCache(), client.Object(&corev1.Secret{}), controller.EnqueueRequestForObject{}))
+					h, err := self.Watch(controller.Kind(m.GetCache(), &corev1.Secret{}, controller.EnqueueRequestForObject{}))
 					if err != nil {
 						return controller.Result{}, err
 					}
@@ -386,5 +386,73 @@ func TestWhatHappensGoesBeforeTheInitialList(t *testing.T) {
 			t.Errorf("reconciled %q", got)
 		}
 		must(t, stop())
+	})
+}
+
+// measured returns the manager's series that have a controller's name: their
+// names and values.
+func measured(t *testing.T, m *manager.Manager, controller string) map[string]float64 {
+	t.Helper()
+	families, err := m.Metrics().Registry().Gather()
+	must(t, err)
+	series := map[string]float64{}
+	for _, f := range families {
+		for _, metric := range f.Metric {
+			for _, label := range metric.Label {
+				if label.GetValue() == controller {
+					series[f.GetName()] += metric.GetCounter().GetValue() + metric.GetGauge().GetValue()
+					break // queues have it as two labels
+				}
+			}
+		}
+	}
+	return series
+}
+
+// Contract 10: names and series are those of a controller that runs.
+func TestSeriesComeAndGoWithTheController(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newServer().manager(t)
+		c, err := controller.NewUnmanaged("elsewhere", &recorder[string]{}, nil) // no series of ours
+		must(t, err)
+		_, err = c.Watch(source("a"))
+		must(t, err)
+		_, err = m.Add(c)
+		must(t, err)
+		slow := controller.Func[string](func(ctx context.Context, key string) (controller.Result, error) {
+			if key == "slow" {
+				<-ctx.Done()
+			}
+			return controller.Result{}, nil
+		})
+		ours, err := controller.New("measured", m, slow, nil)
+		must(t, err)
+		_, err = ours.Watch(source("a", "b", "slow"))
+		must(t, err)
+		if got := measured(t, m, "measured"); len(got) != 0 {
+			t.Errorf("before it runs there are %v", got)
+		}
+
+		stop, _ := run(t, m)
+		settle(3 * time.Second)
+		got := measured(t, m, "measured")
+		for name, want := range map[string]float64{
+			"controller_runtime_reconcile_total":           2,
+			"controller_runtime_active_workers":            1,
+			"controller_runtime_max_concurrent_reconciles": 1,
+			"workqueue_adds_total":                         3,
+			"workqueue_unfinished_work_seconds":            3,
+		} {
+			if got[name] != want {
+				t.Errorf("%s is %v, want %v", name, got[name], want)
+			}
+		}
+		if got := measured(t, m, "elsewhere"); len(got) != 0 {
+			t.Errorf("an unmanaged controller has series: %v", got)
+		}
+		must(t, stop())
+		if got := measured(t, m, "measured"); len(got) != 0 {
+			t.Errorf("after its end there are %v", got)
+		}
 	})
 }

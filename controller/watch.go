@@ -100,10 +100,10 @@ func (w *watch[K]) begin(ctx context.Context, q Adder[K], failed chan<- error) b
 		err := w.run(ctx, q)
 		w.finish(ctx, err)
 		if err := w.Err(); err != nil {
-			klog.FromContext(ctx).Error(err, "Source failed")
 			select {
 			case failed <- err:
-			default: // another one was first, or nobody asks
+			default: // nobody asks, or another one was first
+				klog.FromContext(ctx).Error(err, "Source failed")
 			}
 		}
 	}()

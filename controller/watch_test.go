@@ -204,6 +204,9 @@ func TestWatchFromInsideReconcileStartsPromptlyAndBlocksNobody(t *testing.T) {
 		if err := c.stop(); err != nil {
 			t.Error(err)
 		}
+		if log := c.logs.String(); strings.Contains(log, "Source failed") {
+			t.Errorf("the end of a source with its controller was logged as a failure:\n%s", log)
+		}
 	})
 }
 
@@ -326,7 +329,7 @@ func TestWatchReportsMistakes(t *testing.T) {
 		"needs a channel":    controller.Channel(nil, object),
 		"needs an event han": controller.Channel[controller.Request](events, nil),
 		"predicate is nil":   controller.Channel(events, object, nil),
-		"needs a cache":      controller.Kind(nil, client.Object(pod("", "")), object),
+		"needs a cache":      controller.Kind(nil, pod("", ""), object),
 	} {
 		if _, err := c.Watch(src); err == nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), `controller "test"`) {
 			t.Errorf("Watch returned %v, want an error with %q", err, name)

@@ -14,15 +14,12 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// work reconciles one key after the other until ctx ends.
+// work reconciles one key after the other until ctx ends: Get returns nothing
+// after that, whatever is ready.
 func (c *Controller[K]) work(ctx context.Context) {
 	for {
 		item, err := c.queue.Get(ctx)
 		if err != nil {
-			return
-		}
-		if ctx.Err() != nil { // no reconcile begins after the end
-			c.queue.Done(item.Key)
 			return
 		}
 		c.process(ctx, item)
