@@ -242,7 +242,11 @@ func TestControlPlaneStopTellsOfACrash(t *testing.T) {
 		}
 	}
 	eventually(t, "etcd is gone", func() bool { return len(processesWith(t, filepath.Join(dirs()[0], "etcd")+" ")) == 0 })
-	if err := c.Stop(); err == nil || !strings.Contains(err.Error(), "etcd had ended by itself (signal: killed)") {
+	if err := c.KillAPIServer(); err != nil { // which is no crash
+		t.Fatal(err)
+	}
+	err := c.Stop()
+	if err == nil || !strings.Contains(err.Error(), "etcd had ended by itself (signal: killed)") || strings.Contains(err.Error(), "kube-apiserver") {
 		t.Errorf("Stop: %v", err)
 	}
 	checkNothingLeft(t, dirs)

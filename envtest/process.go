@@ -134,20 +134,29 @@ func (p *process) stop(timeout time.Duration) error {
 		return nil
 	}
 	if !p.running() {
-		return fmt.Errorf("%s had ended by itself (%v); its last output:\n%s",
-			p.name, p.cmd.ProcessState, tail(p.logPath))
+		return p.crash()
 	}
 	_ = p.cmd.Process.Signal(syscall.SIGTERM) // fails only if it has just ended
 	timer := time.NewTimer(timeout)
 	defer timer.Stop()
 	select {
 	case <-p.exited:
+		// It may have been dead already, and not yet waited for.
+		if ws := p.cmd.ProcessState.Sys().(syscall.WaitStatus); ws.Signaled() && ws.Signal() != syscall.SIGTERM {
+			return p.crash()
+		}
 		return nil
 	case <-timer.C:
 		p.kill()
 		return fmt.Errorf("%s did not end within %v of SIGTERM and was killed; its last output:\n%s",
 			p.name, timeout, tail(p.logPath))
 	}
+}
+
+// crash is the error of a child that has ended unasked.
+func (p *process) crash() error {
+	return fmt.Errorf("%s had ended by itself (%v); its last output:\n%s",
+		p.name, p.cmd.ProcessState, tail(p.logPath))
 }
 
 // kill ends the child's process group at once, and waits for the child.
