@@ -272,16 +272,16 @@ func TestKindThatTheServerLearns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
 		s.put("pods", pod("ns1", "a", "x", "n1"))
-		asked, told := 0, 0
+		var asked, told atomic.Int32
 		var known atomic.Bool
 		m := &hooked{RESTMapper: mapper(), hook: func() error {
-			if asked++; !known.Load() {
+			if asked.Add(1); !known.Load() {
 				return errors.New("no such kind yet")
 			}
 			return nil
 		}}
 		c := newCacheWith(t, s, m, &Options{DefaultWatchErrorHandler: func(_ context.Context, err error) {
-			if told++; !strings.Contains(err.Error(), "v1/Pod: no such kind yet") {
+			if told.Add(1); !strings.Contains(err.Error(), "v1/Pod: no such kind yet") {
 				t.Errorf("told %v", err)
 			}
 		}})
@@ -302,8 +302,8 @@ func TestKindThatTheServerLearns(t *testing.T) {
 			t.Errorf("WaitForSync: %v", err)
 		}
 		synctest.Wait()
-		if asked < 6 || asked > 12 || told != asked {
-			t.Errorf("asked %d times in a minute, told %d times", asked, told)
+		if n := asked.Load(); n < 6 || n > 12 || told.Load() != n {
+			t.Errorf("asked %d times in a minute, told %d times", n, told.Load())
 		}
 		known.Store(true)
 		if err := r.WaitForSync(within(t, 11*time.Second)); err != nil {
