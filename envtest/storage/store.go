@@ -1,35 +1,16 @@
 package storage
 
 import (
-	"context"
 	"errors"
-	"iter"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
 
 	"governor/client"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
-
-// Object is one version of one object. It never changes: whoever wants another
-// version makes another Object.
-type Object struct {
-	// Resource, Namespace and Name are the object's place.
-	Resource  schema.GroupResource
-	Namespace string
-	Name      string
-	// ResourceVersion is when it was written.
-	ResourceVersion uint64
-	// Value is the object in its storage version, read only: typed for
-	// built-in kinds, unstructured for custom ones; its metadata carries
-	// ResourceVersion.
-	Value client.Object
-}
-
-// Encoded returns the bytes of the object in one encoding, made once by encode
-// and kept for every later reader and watcher.
-func (o *Object) Encoded(encoding string, encode func() ([]byte, error)) ([]byte, error) {
-	panic("skeleton")
-}
 
 // The errors of a Store.
 var (
@@ -37,75 +18,150 @@ var (
 	ErrTooOld = errors.New("too old resource version")
 	// ErrTooLarge: the resourceVersion has not been reached. 504 Timeout.
 	ErrTooLarge = errors.New("too large resource version")
+	// ErrDropped: the resource is no longer served; its streams end.
+	ErrDropped = errors.New("resource dropped")
 )
 
 // Store holds objects by resource, a rising resourceVersion, and a bounded history.
-type Store struct{}
+type Store struct {
+	history int
 
-// Options tunes a Store.
+	mu        sync.Mutex                      // held for moments, never while blocking
+	version   uint64                          // +checklocks:mu of the last write
+	compacted uint64                          // +checklocks:mu of the last CompactTo
+	tables    map[schema.GroupResource]*table // +checklocks:mu
+}
+
+// Options tunes a Store. The zero value, and nil, are ready to use.
 type Options struct {
-	// History is how many changes are kept for watches; zero means 10,000.
+	// History is how many changes of each resource are kept at least, for
+	// watches and for lists of the past; zero means 10,000.
 	History int
 }
 
-// New returns an empty Store.
-func New(o *Options) *Store { panic("skeleton") }
+func (o *Options) history() int {
+	if o == nil || o.History <= 0 {
+		return 10_000
+	}
+	return o.History
+}
+
+// New returns an empty Store. Its resourceVersion is 1, so that 0 means none.
+func New(o *Options) *Store {
+	return &Store{history: o.history(), version: 1, tables: map[schema.GroupResource]*table{}}
+}
 
 // ResourceVersion is the version of the last write.
-func (s *Store) ResourceVersion() uint64 { panic("skeleton") }
+func (s *Store) ResourceVersion() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.version
+}
 
 // Get returns the current version of an object, nil when there is none.
-func (s *Store) Get(resource schema.GroupResource, namespace, name string) *Object { panic("skeleton") }
+func (s *Store) Get(resource schema.GroupResource, namespace, name string) *Object {
+	return s.current(resource).get(keyOf(namespace, name))
+}
 
-// List returns one consistent state of a resource, sorted by namespace and
-// name, and its resourceVersion; namespace "" means all of them. at zero means
-// now; otherwise the state as it was at that resourceVersion, or ErrTooOld.
+func (s *Store) current(resource schema.GroupResource) *tree {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t := s.tables[resource]; t != nil {
+		return t.objects
+	}
+	return nil
+}
+
+// List returns one consistent state of a resource, sorted by [Object.Key], and its
+// resourceVersion; namespace "" means all of them. See [Store.Snapshot].
 func (s *Store) List(resource schema.GroupResource, namespace string, at uint64) ([]*Object, uint64, error) {
-	panic("skeleton")
+	snapshot, err := s.Snapshot(resource, at)
+	if err != nil {
+		return nil, 0, err
+	}
+	return slices.Collect(snapshot.From(namespace, "")), snapshot.ResourceVersion, nil
 }
 
 // Write changes one object, in one step: change gets the current version (nil
 // when there is none) and returns the next value (nil to delete it; the same
-// pointer to change nothing). The Store sets the resourceVersion on a value
-// that it has not had before. Writes come one at a time. It returns the new
-// Object, or for a delete the last state with the delete's resourceVersion.
+// pointer as the current Value to change nothing). The Store sets the
+// resourceVersion on the value, which is the Store's from then on and must be one that it has not had
+// before. Writes come one at a time, and change holds up all of them: it
+// must neither block nor call the Store. Write returns the new Object, for a delete
+// the last state with the delete's resourceVersion, the current one when
+// nothing has changed (nil when there is none).
 func (s *Store) Write(resource schema.GroupResource, namespace, name string, change func(current *Object) (client.Object, error)) (*Object, error) {
-	panic("skeleton")
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := s.tableLocked(resource)
+	current := t.objects.get(keyOf(namespace, name))
+	value, err := change(current)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case value == nil && current == nil:
+		return nil, nil
+	case value == nil:
+		last := current.Value.DeepCopyObject().(client.Object)
+		return s.writeLocked(t, Deleted, current, &Object{Namespace: namespace, Name: name, Value: last}), nil
+	case current == nil:
+		return s.writeLocked(t, Added, nil, &Object{Namespace: namespace, Name: name, Value: value}), nil
+	case value == current.Value:
+		return current, nil
+	default:
+		return s.writeLocked(t, Modified, current, &Object{Namespace: namespace, Name: name, Value: value}), nil
+	}
 }
 
-// ChangeType says what a Change did.
-type ChangeType int
-
-// The types of a Change.
-const (
-	Added ChangeType = iota
-	Modified
-	Deleted
-	// Progress: nothing changed up to its ResourceVersion; Object and Previous are nil.
-	Progress
-)
-
-// Change is one step of the history.
-type Change struct {
-	Type            ChangeType
-	ResourceVersion uint64
-	// Object is the new state; for Deleted the last one, at the delete's resourceVersion.
-	Object *Object
-	// Previous is the state before; nil for Added.
-	Previous *Object
+// writeLocked makes one step of the history.
+//
+// +checklocks:s.mu
+func (s *Store) writeLocked(t *table, kind ChangeType, previous, next *Object) *Object {
+	s.version++
+	next.Resource = t.resource
+	next.ResourceVersion = s.version
+	next.key = keyOf(next.Namespace, next.Name)
+	next.Value.SetResourceVersion(strconv.FormatUint(s.version, 10))
+	t.apply(Change{Type: kind, ResourceVersion: s.version, Object: next, Previous: previous}, s.history)
+	return next
 }
 
-// Watch yields every change of a resource after a resourceVersion, in order,
-// until ctx ends. It yields ErrTooOld and ends when the history no longer
-// reaches back so far. It yields Progress whenever everything so far has been
-// delivered and wake is asked for through progress (bookmarks).
-func (s *Store) Watch(ctx context.Context, resource schema.GroupResource, namespace string, after uint64) iter.Seq2[Change, error] {
-	panic("skeleton")
+// +checklocks:s.mu
+func (s *Store) tableLocked(resource schema.GroupResource) *table {
+	t := s.tables[resource]
+	if t == nil {
+		t = newTable(resource, s.compacted)
+		s.tables[resource] = t
+	}
+	return t
 }
 
-// CompactTo forgets the history up to a resourceVersion, as etcd does.
-func (s *Store) CompactTo(resourceVersion uint64) { panic("skeleton") }
+// CompactTo forgets the history up to a resourceVersion, as etcd does. One
+// that has not been reached is ErrTooLarge.
+func (s *Store) CompactTo(resourceVersion uint64) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if resourceVersion > s.version {
+		return fmt.Errorf("compact to %d: %w: current %d", resourceVersion, ErrTooLarge, s.version)
+	}
+	s.compacted = max(s.compacted, resourceVersion)
+	for _, t := range s.tables {
+		t.forget(s.compacted)
+	}
+	return nil
+}
 
 // Drop removes all objects of a resource without telling watchers one by one: their
-// streams end. It is what happens when a CRD goes.
-func (s *Store) Drop(resource schema.GroupResource) { panic("skeleton") }
+// streams end with ErrDropped. It is what happens when a CRD goes.
+func (s *Store) Drop(resource schema.GroupResource) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.version++
+	if t := s.tables[resource]; t != nil {
+		t.dropped = true
+		t.announce()
+	}
+	// What comes next under this name has no past.
+	s.tables[resource] = newTable(resource, s.version)
+}
