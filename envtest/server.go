@@ -8,33 +8,103 @@ import (
 	"governor/envtest/storage"
 	"governor/scheme"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 )
 
 // Server is an API server in memory: an http.Handler.
 type Server struct {
-	scheme *scheme.Scheme
-	store  *storage.Store
-	kinds  *kinds.Registry
+	scheme     *scheme.Scheme
+	store      *storage.Store
+	kinds      *kinds.Registry
+	authorizer Authorizer
 }
 
 // Options tunes a Server. The zero value, and nil, are ready to use.
 type Options struct {
-	// Scheme; nil means scheme.Builtin().
+	// Scheme has the built-in kinds that are served; nil means scheme.Builtin().
 	Scheme *scheme.Scheme
 	// Authorizer decides who may do what; nil allows everything. RBAC(server) evaluates Role objects.
 	Authorizer Authorizer
+	// History is how many changes of each resource are kept at least, for watches
+	// and for lists of the past; zero means 10,000.
+	History int
+}
+
+func (o *Options) orZero() Options {
+	if o == nil {
+		return Options{}
+	}
+	return *o
+}
+
+func (o *Options) scheme() *scheme.Scheme {
+	if s := o.orZero().Scheme; s != nil {
+		return s
+	}
+	return scheme.Builtin()
 }
 
 // NewServer returns a Server with the namespaces that every cluster has. It starts no goroutine.
-func NewServer(o *Options) *Server { panic("skeleton") }
-
-// ServeHTTP implements http.Handler.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { panic("skeleton") }
+func NewServer(o *Options) *Server {
+	s := &Server{
+		scheme:     o.scheme(),
+		store:      storage.New(&storage.Options{History: o.orZero().History}),
+		authorizer: o.orZero().Authorizer,
+	}
+	s.kinds = kinds.New(s.scheme)
+	return s
+}
 
 // Config returns a configuration whose transport calls the server in process, as an administrator.
-func (s *Server) Config() *rest.Config { panic("skeleton") }
+func (s *Server) Config() *rest.Config {
+	return &rest.Config{Host: "https://in.memory", Transport: Transport(s)}
+}
+
+// ServeHTTP implements http.Handler.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	attributes := attributesOf(r)
+	if !attributes.ResourceRequest {
+		s.serveNonResource(w, r)
+		return
+	}
+	c, err := s.newCall(w, r, attributes)
+	if err != nil {
+		s.writeError(w, r, err)
+		return
+	}
+	a, err := s.dispatch(c)
+	switch {
+	case err != nil:
+		s.writeError(w, r, err)
+	case a != nil: // nil: the verb has answered by itself
+		s.writeAnswer(c, a)
+	}
+}
+
+// dispatch calls the method of the call's verb. Those of subresources that are no part
+// of the object (scale, eviction, token, binding, …) have methods of their own.
+func (s *Server) dispatch(c *call) (*answer, error) {
+	switch c.attributes.Verb {
+	case "get":
+		return s.get(c)
+	case "list":
+		return s.list(c)
+	case "watch":
+		return s.watch(c)
+	case "create":
+		return s.create(c)
+	case "update":
+		return s.update(c)
+	case "patch":
+		return s.patch(c)
+	case "delete":
+		return s.delete(c)
+	case "deletecollection":
+		return s.deleteCollection(c)
+	default:
+		return nil, errMethodNotAllowed()
+	}
+}
 
 // User is who makes a request.
 type User struct {
@@ -53,29 +123,3 @@ type Attributes struct {
 
 // Authorizer decides whether a request may be made; reason is for the error's text.
 type Authorizer func(ctx context.Context, a Attributes) (allowed bool, reason string)
-
-// call is one resource request, understood: what the verbs' functions get.
-type call struct {
-	*http.Request
-	attributes Attributes
-	resource   *kinds.Resource
-	// body is decoded by (*Server).decode; options by the verb.
-	w http.ResponseWriter
-}
-
-// Verbs are methods that return what to answer: an object, a list or a *metav1.Status, and the HTTP code; or an error
-// (apierrors.APIStatus or any other, which becomes a 500). The pipeline negotiates, converts to the request's version and encodes.
-//
-//	func (s *Server) get(c *call) (*answer, error)         reads.go
-//	func (s *Server) list(c *call) (*answer, error)        list.go
-//	func (s *Server) watch(c *call) error                  watch.go (writes the stream itself)
-//	func (s *Server) create(c *call) (*answer, error)      create.go
-//	func (s *Server) update(c *call) (*answer, error)      update.go
-//	func (s *Server) patch(c *call) (*answer, error)       patch.go, apply.go
-//	func (s *Server) delete(c *call) (*answer, error)      delete.go
-//	func (s *Server) deleteCollection(c *call) (*answer, error)
-type answer struct {
-	code   int
-	object *storage.Object // encoded with the cache of encodings
-	status *v1.Status
-}

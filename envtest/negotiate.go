@@ -1,0 +1,152 @@
+package envtest
+
+import (
+	"fmt"
+	"mime"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"governor/envtest/kinds"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// format is how a client wants the answer.
+type format struct {
+	// mediaType is one of runtime.ContentTypeJSON, …YAML and …Protobuf.
+	mediaType string
+	// as is what the object is to be turned into: a PartialObjectMetadata, a
+	// PartialObjectMetadataList or a Table of meta.k8s.io; zero is the object itself.
+	as schema.GroupVersionKind
+	// pretty: indented.
+	pretty bool
+}
+
+// mediaTypes are those that the server speaks; the first is for those who do not
+// care.
+var mediaTypes = []string{runtime.ContentTypeJSON, runtime.ContentTypeYAML, runtime.ContentTypeProtobuf}
+
+// negotiate finds the best format that the client accepts and the resource has;
+// resource is nil for what is no resource. Upstream: apiserver
+// pkg/endpoints/handlers/negotiation.
+func negotiate(r *http.Request, resource *kinds.Resource) (format, error) {
+	header := r.Header.Get("Accept")
+	if header == "" {
+		return format{mediaType: runtime.ContentTypeJSON, pretty: wantsPretty(r)}, nil
+	}
+	for _, clause := range acceptClauses(header) {
+		for _, mediaType := range mediaTypes {
+			if !matches(clause.mediaType, mediaType) {
+				continue
+			}
+			f := format{mediaType: mediaType, pretty: clause.params["pretty"] == "1" || wantsPretty(r)}
+			f.as.Group, f.as.Version, f.as.Kind = clause.params["g"], clause.params["v"], clause.params["as"]
+			if available(f, resource) && streamable(f, clause.params["stream"]) {
+				return f, nil
+			}
+		}
+	}
+	return format{}, errNotAcceptable(header, resource)
+}
+
+// clause is one part of an Accept header.
+type clause struct {
+	mediaType string
+	params    map[string]string
+	quality   float64
+}
+
+// acceptClauses returns the parts of an Accept header, the most wanted first. Parts that make
+// no sense are left out.
+func acceptClauses(header string) []clause {
+	var clauses []clause
+	for part := range strings.SplitSeq(header, ",") {
+		mediaType, params, err := mime.ParseMediaType(part)
+		if err != nil {
+			continue
+		}
+		c := clause{mediaType: mediaType, params: params, quality: 1}
+		if q, err := strconv.ParseFloat(params["q"], 64); err == nil {
+			c.quality = q
+		}
+		clauses = append(clauses, c)
+	}
+	slices.SortStableFunc(clauses, func(a, b clause) int {
+		switch {
+		case a.quality > b.quality:
+			return -1
+		case a.quality < b.quality:
+			return 1
+		}
+		return 0
+	})
+	return clauses
+}
+
+// matches says whether a range of an Accept header includes a media type.
+func matches(pattern, mediaType string) bool {
+	main, _, _ := strings.Cut(mediaType, "/")
+	return pattern == mediaType || pattern == main+"/*" || pattern == "*/*"
+}
+
+// available says whether a resource can be had in a format.
+func available(f format, resource *kinds.Resource) bool {
+	if f.as == (schema.GroupVersionKind{}) {
+		return f.mediaType != runtime.ContentTypeProtobuf || resource == nil || hasProtobuf(resource)
+	}
+	if gv := f.as.GroupVersion(); resource == nil || gv != metav1.SchemeGroupVersion && gv.String() != "meta.k8s.io/v1beta1" {
+		return false
+	}
+	switch f.as.Kind {
+	case "PartialObjectMetadata", "PartialObjectMetadataList":
+		return true
+	case "Table":
+		return f.mediaType != runtime.ContentTypeProtobuf
+	}
+	return false
+}
+
+// streamable says whether a format has the kind of stream that is asked for.
+func streamable(f format, stream string) bool {
+	return stream == "" || stream == "watch" && f.mediaType != runtime.ContentTypeYAML
+}
+
+// hasProtobuf says whether objects of a resource have a protobuf encoding: typed ones.
+func hasProtobuf(resource *kinds.Resource) bool {
+	return resource.Custom == nil && resource.GroupVersionResource.Group != "apiextensions.k8s.io"
+}
+
+// wantsPretty says whether a person reads the answer.
+func wantsPretty(r *http.Request) bool {
+	if strings.Contains(r.URL.RawQuery, "pretty") {
+		if v := r.URL.Query().Get("pretty"); v != "" {
+			pretty, _ := strconv.ParseBool(v)
+			return pretty
+		}
+	}
+	agent := r.UserAgent()
+	return strings.HasPrefix(agent, "curl") || strings.HasPrefix(agent, "Wget") || strings.HasPrefix(agent, "Mozilla/5.0")
+}
+
+// errNotAcceptable: the resource has none of the formats that the client accepts.
+func errNotAcceptable(header string, resource *kinds.Resource) error {
+	has := slices.Clone(mediaTypes)
+	if resource != nil && !hasProtobuf(resource) {
+		has = has[:2]
+	}
+	known := func(c clause) bool {
+		return slices.ContainsFunc(has, func(m string) bool { return matches(c.mediaType, m) })
+	}
+	if slices.ContainsFunc(acceptClauses(header), known) || resource == nil || !hasProtobuf(resource) {
+		return statusError(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable,
+			fmt.Sprintf("only the following media types are accepted: %s", strings.Join(has, ", ")), nil)
+	}
+	// This one is worded by the router, which knows of streams too.
+	return statusError(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable,
+		"406: Not Acceptable\n\nAvailable representations: "+strings.Join(has, ", ")+
+			", application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch", &metav1.StatusDetails{})
+}

@@ -1,0 +1,98 @@
+package envtest
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// page returns the bytes of a list: those of its objects, which are made once,
+// with something before, between and after them.
+func (e *encoder) page(p *page) ([]byte, error) {
+	items := make([][]byte, len(p.objects))
+	size := 0
+	for i, o := range p.objects {
+		b, err := e.bytes(o)
+		if err != nil {
+			return nil, fmt.Errorf("encode %s %s: %w", o.Resource, o.Key(), err)
+		}
+		items[i] = b
+		size += len(b) + 8
+	}
+	if e.format.mediaType == runtime.ContentTypeProtobuf {
+		return e.protobufPage(p, items, size)
+	}
+	return e.jsonPage(p, items, size)
+}
+
+// listKind is the kind of a list of what e writes.
+func (e *encoder) listKind() schema.GroupVersionKind {
+	if e.format.as.Kind != "" {
+		return e.kind.GroupVersion().WithKind("PartialObjectMetadataList")
+	}
+	return e.kind.GroupVersion().WithKind(e.resource.ListKind)
+}
+
+func (p *page) meta() metav1.ListMeta {
+	return metav1.ListMeta{
+		ResourceVersion:    strconv.FormatUint(p.resourceVersion, 10),
+		Continue:           p.next,
+		RemainingItemCount: p.remaining,
+	}
+}
+
+func (e *encoder) jsonPage(p *page, items [][]byte, size int) ([]byte, error) {
+	meta, err := json.Marshal(p.meta())
+	if err != nil {
+		return nil, err
+	}
+	if e.customList() && p.next == "" { // lists of custom objects always have the field
+		meta = append([]byte(`{"continue":"",`), meta[1:]...)
+	}
+	kind := e.listKind()
+	b := make([]byte, 0, size+len(meta)+200)
+	b = fmt.Appendf(b, `{"kind":%q,"apiVersion":%q,"metadata":%s,"items":[`, kind.Kind, kind.GroupVersion(), meta)
+	dropped := e.droppedPrefix()
+	for i, item := range items {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		if len(dropped) > 0 && len(item) > len(dropped) && string(item[:len(dropped)]) == dropped {
+			b, item = append(b, '{'), item[len(dropped):]
+		}
+		b = append(b, item...)
+	}
+	return append(b, "]}"...), nil
+}
+
+// customList says whether e writes whole objects of a custom kind.
+func (e *encoder) customList() bool { return e.format.as.Kind == "" && e.resource.Custom != nil }
+
+// droppedPrefix is what the items of a list of typed objects do not have, although
+// each of them alone has it: its kind.
+func (e *encoder) droppedPrefix() string {
+	if e.format.as.Kind != "" || e.resource.Custom != nil {
+		return ""
+	}
+	return fmt.Sprintf(`{"kind":%q,"apiVersion":%q,`, e.kind.Kind, e.kind.GroupVersion())
+}
+
+// protobufPage writes a list as every list type declares it: metadata as field
+// 1, items as field 2.
+func (e *encoder) protobufPage(p *page, items [][]byte, size int) ([]byte, error) {
+	listMeta := p.meta()
+	meta, err := listMeta.Marshal()
+	if err != nil {
+		return nil, err
+	}
+	b := make([]byte, 0, size+len(meta)+8)
+	b = append(appendTag(b, 1, len(meta)), meta...)
+	for _, item := range items {
+		b = append(appendTag(b, 2, len(item)), item...)
+	}
+	return appendEnvelope(make([]byte, 0, len(b)+200), e.listKind(), b), nil
+}
