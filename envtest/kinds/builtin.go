@@ -9,6 +9,7 @@ import (
 	"governor/scheme"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/managedfields"
 )
 
 // builtinJSON is the table of the resources that a Kubernetes 1.37 API server
@@ -70,9 +71,16 @@ func builtinResources(s *scheme.Scheme) []*Resource {
 	for _, r := range all {
 		// The server may store a version that it does not serve by default. We have
 		// no conversion, and nobody can see: then it is the one that is served.
-		if served := versions[r.GroupVersionResource.GroupResource()]; r.StorageVersion.Group == r.GroupVersionKind.Group && !slices.Contains(served, r.StorageVersion) {
+		served := versions[r.GroupVersionResource.GroupResource()]
+		if r.Storage == r.GroupVersionResource.GroupResource() && !slices.Contains(served, r.StorageVersion) {
 			r.StorageVersion = served[0]
 		}
+	}
+	fields := newTypedFields(s)
+	for _, r := range all {
+		r.FieldManager = fieldManagers(r, func(subresource string) *managedfields.FieldManager {
+			return fields.manager(r, subresource, resets(r, subresource, versions[r.GroupVersionResource.GroupResource()]))
+		})
 	}
 	return all
 }

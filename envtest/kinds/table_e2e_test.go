@@ -24,7 +24,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-var update = flag.Bool("update", false, "write builtin.json anew from the real server")
+var update = flag.Bool("update", false, "write the recordings anew from the real server")
 
 // The table is what a real server of our version serves. Contract 1.
 func TestE2EBuiltinTableIsTheRealServers(t *testing.T) {
@@ -40,18 +40,7 @@ func TestE2EBuiltinTableIsTheRealServers(t *testing.T) {
 		}
 	}
 	got := append(append([]byte("[\n"), bytes.Join(lines, []byte(",\n"))...), "\n]\n"...)
-	if *update {
-		if err := os.WriteFile("builtin.json", got, 0o666); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile("builtin.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(string(got), "\n")); diff != "" {
-		t.Errorf("builtin.json is not what the server says; run with -update (-file +server):\n%s", diff)
-	}
+	compare(t, "builtin.json", got)
 }
 
 // rows returns a line of the table for each resource of a version.
@@ -92,6 +81,41 @@ func (s *apiServer) rows(t *testing.T, group apidiscovery.APIGroupDiscovery, ver
 		lines = append(lines, line)
 	}
 	return lines
+}
+
+// The schemas of metadata and of CustomResourceDefinitions are the real server's.
+// Contract 1.
+func TestE2ESchemasAreTheRealServers(t *testing.T) {
+	s := realServer(t)
+	var doc struct {
+		Components struct {
+			Schemas map[string]json.RawMessage `json:"schemas"`
+		} `json:"components"`
+	}
+	s.get(t, "/openapi/v3/apis/apiextensions.k8s.io/v1", &doc, "application/json")
+	got, err := json.MarshalIndent(doc.Components.Schemas, "", " ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got = append(got, '\n')
+	compare(t, "schemas.json", got)
+}
+
+// compare compares a recording with what the server says now, or with -update writes it anew.
+func compare(t *testing.T, file string, got []byte) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(file, got, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(string(got), "\n")); diff != "" {
+		t.Errorf("%s is not what the server says; run with -update (-file +server):\n%s", file, diff)
+	}
 }
 
 // storageVersion finds the version that a storage version hash stands for: discovery
