@@ -1,7 +1,6 @@
 package envtest
 
 import (
-	"context"
 	"net/http"
 
 	"governor/envtest/kinds"
@@ -16,14 +15,25 @@ type Server struct {
 	scheme     *scheme.Scheme
 	store      *storage.Store
 	kinds      *kinds.Registry
-	authorizer Authorizer
+
+	// What requests pass before their verb; see ServeHTTP.
+	authorizer Authorizer // nil: allows everything
+	rbac       bool
+	users      users
+	admin      *rest.Config
+	requests   requests
+	frost      frost
+	faults     faults
 }
 
 // Options tunes a Server. The zero value, and nil, are ready to use.
 type Options struct {
 	// Scheme has the built-in kinds that are served; nil means scheme.Builtin().
 	Scheme *scheme.Scheme
-	// Authorizer decides who may do what; nil allows everything. RBAC(server) evaluates Role objects.
+	// RBAC refuses what no Role or ClusterRole in the server allows. See RBAC's
+	// limits in the package's documentation.
+	RBAC bool
+	// Authorizer refuses more, or all by itself; nil refuses nothing.
 	Authorizer Authorizer
 	// History is how many changes of each resource are kept at least, for watches
 	// and for lists of the past; zero means 10,000.
@@ -50,19 +60,18 @@ func NewServer(o *Options) *Server {
 		scheme:     o.scheme(),
 		store:      storage.New(&storage.Options{History: o.orZero().History}),
 		authorizer: o.orZero().Authorizer,
+		rbac:       o.orZero().RBAC,
 	}
 	s.kinds = kinds.New(s.scheme)
+	s.admin = s.AddUser("admin", administrators)
 	return s
 }
 
 // Config returns a configuration whose transport calls the server in process, as an administrator.
-func (s *Server) Config() *rest.Config {
-	return &rest.Config{Host: "https://in.memory", Transport: Transport(s)}
-}
+func (s *Server) Config() *rest.Config { return rest.CopyConfig(s.admin) }
 
-// ServeHTTP implements http.Handler.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	attributes := attributesOf(r)
+// serve answers a request that may be made.
+func (s *Server) serve(w http.ResponseWriter, r *http.Request, attributes Attributes) {
 	if !attributes.ResourceRequest {
 		s.serveNonResource(w, r)
 		return
@@ -105,21 +114,3 @@ func (s *Server) dispatch(c *call) (*answer, error) {
 		return nil, errMethodNotAllowed()
 	}
 }
-
-// User is who makes a request.
-type User struct {
-	Name   string
-	UID    string
-	Groups []string
-}
-
-// Attributes is what a request asks for.
-type Attributes struct {
-	User                               User
-	Verb, Group, Version, Resource     string
-	Subresource, Namespace, Name, Path string
-	ResourceRequest                    bool
-}
-
-// Authorizer decides whether a request may be made; reason is for the error's text.
-type Authorizer func(ctx context.Context, a Attributes) (allowed bool, reason string)

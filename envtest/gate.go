@@ -1,0 +1,58 @@
+package envtest
+
+import (
+	"context"
+	"net/http"
+)
+
+// ServeHTTP implements http.Handler. It is what every request passes on the way to its verb:
+//
+//	record ─► frozen? ─► faults ─► who? ─► as whom? ─► allowed? ─► verb
+//	                       │        401      403         403         │
+//	client ◄── response: recorded, held back while frozen, broken ◄──┘
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	attributes := attributesOf(r)
+	// Who asks is known early, for the record and for faults; a bad token is
+	// answered in its turn.
+	user, failure := s.users.authenticate(r)
+	attributes.User = user
+	rec := s.requests.add(r, attributes)
+	if s.frost.wait(r.Context()) != nil {
+		panic(http.ErrAbortHandler) // nobody listens any more
+	}
+	res := &response{ResponseWriter: w, ctx: r.Context(), frost: &s.frost, record: rec}
+	fault := s.faults.take(rec)
+	if fault == nil {
+		s.admitted(res, r, attributes, failure)
+		return
+	}
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	res.breaker = fault.breaker(cancel)
+	fault.before(ctx, res)
+	if fault.Err != nil {
+		s.writeError(res, r, fault.Err)
+	} else {
+		s.admitted(res, r.WithContext(ctx), attributes, failure)
+	}
+	res.finish()
+}
+
+// admitted answers a request unless its user is unknown, or may not.
+func (s *Server) admitted(w http.ResponseWriter, r *http.Request, a Attributes, failure error) {
+	if failure != nil {
+		s.writeError(w, r, failure)
+		return
+	}
+	user, err := s.impersonate(r, a)
+	if err == nil {
+		a.User = user
+		err = s.checkAllowed(r.Context(), a)
+	}
+	if err != nil {
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		s.writeError(w, r, err)
+		return
+	}
+	s.serve(w, r, a)
+}

@@ -1,0 +1,134 @@
+package envtest
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+)
+
+// impersonate finds as whom a request is made: whom its Impersonate-… headers name, if its
+// user may, or else the user. Upstream: apiserver pkg/endpoints/filters/impersonation.
+func (s *Server) impersonate(r *http.Request, a Attributes) (User, error) {
+	wanted, err := impersonated(r.Header)
+	if err != nil || wanted == nil {
+		return a.User, err
+	}
+	// The modes that say exactly who may be impersonated for what come first,
+	// and their refusal is what the client hears.
+	_, _, isServiceAccount := splitServiceAccount(wanted.Name)
+	onlyName := wanted.UID == "" && len(wanted.Groups) == 0 && len(wanted.Extra) == 0
+	var refusal error
+	switch {
+	case isServiceAccount && onlyName:
+		refusal = s.mayImpersonate(r.Context(), a, *wanted, "serviceaccount")
+	case !isServiceAccount:
+		refusal = s.mayImpersonate(r.Context(), a, *wanted, "user-info")
+	}
+	if refusal != nil || isServiceAccount && !onlyName {
+		if err := s.mayImpersonate(r.Context(), a, *wanted, ""); err != nil {
+			if refusal == nil {
+				refusal = err
+			}
+			return User{}, refusal
+		}
+	}
+	return completed(*wanted), nil
+}
+
+// completed is an impersonated user with the groups that all such have.
+func completed(u User) User {
+	if namespace, name, ok := splitServiceAccount(u.Name); ok && len(u.Groups) == 0 {
+		u.Groups = serviceAccount(namespace, name, "").Groups
+	}
+	switch {
+	case u.Name == anonymous:
+		return ofGroup(u, unauthenticated)
+	case !slices.Contains(u.Groups, unauthenticated):
+		return ofGroup(u, authenticated)
+	}
+	return u
+}
+
+// impersonated reads the headers that name another user; nil if there are none.
+func impersonated(h http.Header) (*User, error) {
+	u := &User{
+		Name:   h.Get(authenticationv1.ImpersonateUserHeader),
+		UID:    h.Get(authenticationv1.ImpersonateUIDHeader),
+		Groups: slices.Clone(h[authenticationv1.ImpersonateGroupHeader]),
+	}
+	for header, values := range h {
+		key, ok := strings.CutPrefix(header, authenticationv1.ImpersonateUserExtraHeaderPrefix)
+		if !ok || len(values) == 0 {
+			continue
+		}
+		key = strings.ToLower(key)
+		if unescaped, err := url.PathUnescape(key); err == nil {
+			key = unescaped
+		}
+		if u.Extra == nil {
+			u.Extra = make(map[string][]string)
+		}
+		u.Extra[key] = append(u.Extra[key], values...)
+	}
+	switch {
+	case u.Name != "":
+		return u, nil
+	case u.UID != "" || len(u.Groups) > 0 || len(u.Extra) > 0:
+		return nil, errBadRequest(fmt.Sprintf("requested the UID %q, the groups %q and the extra %q without impersonating a user name",
+			u.UID, u.Groups, u.Extra))
+	}
+	return nil, nil
+}
+
+// mayImpersonate says whether a user may be another one, in a mode; "" is the old one, in which
+// whoever may impersonate may do so for everything.
+func (s *Server) mayImpersonate(ctx context.Context, a Attributes, wanted User, mode string) error {
+	const group = "authentication.k8s.io"
+	verb, namesGroup := "impersonate", ""
+	if mode != "" {
+		verb, namesGroup = "impersonate:"+mode, group
+		on := a
+		on.Verb = "impersonate-on:" + mode + ":" + a.Verb
+		if err := s.checkAllowed(ctx, on); err != nil {
+			return err
+		}
+	}
+	check := func(group, resource, subresource, namespace, name string) error {
+		return s.checkAllowed(ctx, Attributes{
+			User: a.User, Verb: verb, Group: group, Version: "v1", ResourceRequest: true,
+			Resource: resource, Subresource: subresource, Namespace: namespace, Name: name,
+		})
+	}
+	var err error
+	if namespace, name, ok := splitServiceAccount(wanted.Name); ok {
+		err = check(namesGroup, "serviceaccounts", "", namespace, name)
+	} else {
+		err = check(namesGroup, "users", "", "", wanted.Name)
+	}
+	if err == nil && wanted.UID != "" {
+		err = check(group, "uids", "", "", wanted.UID)
+	}
+	for _, g := range wanted.Groups {
+		if err == nil && mode != "" && g == administrators {
+			err = forbidden(Attributes{User: a.User, Verb: verb, Group: namesGroup, Resource: "groups", Name: g, ResourceRequest: true},
+				"impersonating the system:masters group is not allowed")
+		}
+		if err == nil {
+			err = check(namesGroup, "groups", "", "", g)
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(wanted.Extra)) {
+		for _, value := range wanted.Extra[key] {
+			if err == nil {
+				err = check(group, "userextras", key, "", value)
+			}
+		}
+	}
+	return err
+}
