@@ -1,6 +1,7 @@
 package envtest
 
 import (
+	"fmt"
 	"strconv"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -11,6 +12,9 @@ import (
 // resourceVersion only says what is too new.
 func (s *Server) get(c *call) (*answer, error) {
 	var o metav1.GetOptions
+	if v := c.URL.Query()["export"]; len(v) > 0 && v[0] != "false" && v[0] != "0" {
+		return nil, errBadRequest("the export parameter, deprecated since v1.14, is no longer supported")
+	}
 	if err := c.decodeOptions(&o); err != nil {
 		return nil, err
 	}
@@ -26,15 +30,24 @@ func (s *Server) get(c *call) (*answer, error) {
 
 // checkReached refuses a resourceVersion that the server has not reached.
 func (s *Server) checkReached(resourceVersion string) error {
-	if resourceVersion == "" {
-		return nil
-	}
-	v, err := strconv.ParseUint(resourceVersion, 10, 64)
+	v, err := parseVersion(resourceVersion)
 	if err != nil {
-		return errInvalidVersion(resourceVersion, err)
+		return err
 	}
 	if current := s.store.ResourceVersion(); v > current {
 		return errTooLarge(v, current)
 	}
 	return nil
+}
+
+// parseVersion reads a resourceVersion that a client sent; none is zero.
+func parseVersion(resourceVersion string) (uint64, error) {
+	if resourceVersion == "" {
+		return 0, nil
+	}
+	v, err := strconv.ParseUint(resourceVersion, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("resourceVersion: Invalid value: %q: %w", resourceVersion, err)
+	}
+	return v, nil
 }

@@ -2,7 +2,6 @@ package envtest
 
 import (
 	"errors"
-	"fmt"
 	"net/http"
 	"strconv"
 
@@ -83,9 +82,4 @@ func errTooLarge(asked, current uint64) error {
 		Message: "Too large resource version",
 	}}
 	return err
-}
-
-// errInvalidVersion: a resourceVersion that is no number.
-func errInvalidVersion(version string, cause error) error {
-	return fmt.Errorf("resourceVersion: Invalid value: %q: %w", version, cause)
 }
