@@ -1,0 +1,2 @@
+// Package conformance asks two API servers the same questions.
+package conformance
