@@ -51,3 +51,6 @@ func parseVersion(resourceVersion string) (uint64, error) {
 	}
 	return v, nil
 }
+
+// formatVersion is a resourceVersion as clients see it.
+func formatVersion(resourceVersion uint64) string { return strconv.FormatUint(resourceVersion, 10) }

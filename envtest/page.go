@@ -3,7 +3,6 @@ package envtest
 import (
 	"encoding/json"
 	"fmt"
-	"strconv"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -39,7 +38,7 @@ func (e *encoder) listKind() schema.GroupVersionKind {
 
 func (p *page) meta() metav1.ListMeta {
 	return metav1.ListMeta{
-		ResourceVersion:    strconv.FormatUint(p.resourceVersion, 10),
+		ResourceVersion:    formatVersion(p.resourceVersion),
 		Continue:           p.next,
 		RemainingItemCount: p.remaining,
 	}

@@ -1,4 +1,187 @@
 package envtest
 
-// watch streams changes.
-func (s *Server) watch(c *call) (*answer, error) { return nil, errMethodNotAllowed() }
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"time"
+
+	"governor/envtest/storage"
+
+	metainternal "k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+const (
+	// minWatch is how long a watch lasts at least whose client does not say how
+	// long; at most twice that.
+	minWatch = 30 * time.Minute
+	// bookmarkPeriod is the time between bookmarks.
+	bookmarkPeriod = time.Minute
+	// lastBookmark is how long before its end a watch gets the last bookmark.
+	lastBookmark = 2 * time.Second
+	// catchUp is how long a watch that wants all objects at a resourceVersion of
+	// the future waits for it.
+	catchUp = 3 * time.Second
+)
+
+// watch streams changes until the client goes, the time is up, or the resource is no
+// longer served. It answers by itself.
+//
+//	sendInitialEvents, or no resourceVersion, or 0:  all objects as ADDED, a bookmark that says so, then changes
+//	sendInitialEvents=false without one, or 0:       changes from now on
+//	resourceVersion:                                 changes after that
+//
+// What goes wrong once the stream has begun, and be it at once, is an ERROR event.
+func (s *Server) watch(c *call) (*answer, error) {
+	o, selected, err := c.listOptions()
+	if err != nil {
+		return nil, err
+	}
+	from, err := parseVersion(o.ResourceVersion)
+	if err != nil {
+		return nil, err
+	}
+	if c.format.mediaType == runtime.ContentTypeYAML {
+		return nil, errNotStreamable(c)
+	}
+	lasts := time.Duration(float64(minWatch) * (1 + rand.Float64()))
+	if o.TimeoutSeconds != nil && *o.TimeoutSeconds != 0 {
+		lasts = time.Duration(*o.TimeoutSeconds) * time.Second
+	}
+	ctx, cancel := context.WithTimeout(c.Context(), lasts)
+	defer cancel()
+	stream := s.newEventStream(c, selected)
+	defer stream.end()
+	w := &watcher{server: s, call: c, options: o, stream: stream, from: from, ends: time.Now().Add(lasts)}
+	if err := w.run(ctx); err != nil {
+		stream.fail(err)
+	}
+	return nil, nil
+}
+
+// errNotStreamable: a watch in a format that has no frames.
+func errNotStreamable(c *call) error {
+	return statusError(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable,
+		"only the following media types are accepted: "+strings.Join(streamTypes, ", "), nil)
+}
+
+// watcher is one watch under way.
+type watcher struct {
+	server  *Server
+	call    *call
+	options *metainternal.ListOptions
+	stream  *eventStream
+	// from is the resourceVersion asked for; ends is when the time is up.
+	from uint64
+	ends time.Time
+}
+
+// run streams until the context ends (nil) or something goes wrong (what the client is to hear of).
+func (w *watcher) run(ctx context.Context) error {
+	start, err := w.begin(ctx)
+	if err != nil || ctx.Err() != nil {
+		return err
+	}
+	cursor := w.server.store.Cursor(w.call.stored(), start)
+	bookmark := time.NewTimer(w.untilBookmark())
+	defer bookmark.Stop()
+	for ctx.Err() == nil {
+		changes, more, err := cursor.Next()
+		switch {
+		case errors.Is(err, storage.ErrDropped):
+			return nil
+		case err != nil:
+			return err
+		}
+		for _, change := range changes {
+			if err := w.stream.change(change); err != nil {
+				return err
+			}
+		}
+		if more == nil {
+			continue // perhaps there are more by now
+		}
+		if err := w.stream.flush(); err != nil {
+			return nil // the client is gone
+		}
+		select {
+		case <-ctx.Done():
+		case <-more:
+		case <-bookmark.C:
+			if w.options.AllowWatchBookmarks && cursor.Position() > start {
+				w.stream.bookmark(cursor.Position(), false)
+			}
+			bookmark.Reset(w.untilBookmark())
+		}
+	}
+	return nil
+}
+
+// begin sends the header, and all objects if they are wanted. It returns the
+// resourceVersion after which changes follow.
+func (w *watcher) begin(ctx context.Context) (uint64, error) {
+	initial := w.options.SendInitialEvents
+	switch {
+	case initial == nil:
+		return w.from, w.stream.flush()
+	case !*initial && w.from > 0:
+		return w.from, w.stream.flush()
+	case !*initial:
+		return w.server.store.ResourceVersion(), w.stream.flush()
+	}
+	if err := w.stream.flush(); err != nil {
+		return 0, nil
+	}
+	if err := w.reach(ctx); err != nil {
+		return 0, err
+	}
+	snapshot, err := w.server.store.Snapshot(w.call.stored(), 0)
+	if err != nil {
+		return 0, err
+	}
+	for _, object := range w.stream.selected.page(snapshot, w.call.attributes.Namespace, "", 0).objects {
+		if err := w.stream.event("ADDED", object); err != nil {
+			return 0, err
+		}
+	}
+	if w.options.AllowWatchBookmarks {
+		w.stream.bookmark(snapshot.ResourceVersion, true)
+	}
+	return snapshot.ResourceVersion, nil
+}
+
+// reach waits for the resourceVersion that is asked for.
+func (w *watcher) reach(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, catchUp)
+	defer cancel()
+	current := w.server.store.ResourceVersion()
+	cursor := w.server.store.Cursor(w.call.stored(), current)
+	for ; current < w.from; current = w.server.store.ResourceVersion() {
+		_, more, err := cursor.Next()
+		if err != nil {
+			return err
+		}
+		if more == nil {
+			continue
+		}
+		select {
+		case <-more:
+		case <-ctx.Done():
+			return errTooLarge(w.from, w.server.store.ResourceVersion())
+		}
+	}
+	return nil
+}
+
+// untilBookmark is the time to the next bookmark: a period, but no longer than to shortly before the
+// end.
+func (w *watcher) untilBookmark() time.Duration {
+	if last := time.Until(w.ends.Add(-lastBookmark)); last > 0 {
+		return min(bookmarkPeriod, last)
+	}
+	return bookmarkPeriod
+}

@@ -24,6 +24,7 @@ type Object struct {
 
 	key       string
 	encodings atomic.Pointer[encoding]
+	departure atomic.Pointer[Object] // see Change.Departure
 }
 
 // encoding is one way in which an object has been written, and the next one: a
