@@ -198,7 +198,7 @@ func errNotTransformable(as, what, kind string) error {
 
 // writeStatus answers with a Status, in a format that the client accepts, or else in JSON.
 func (s *Server) writeStatus(w http.ResponseWriter, r *http.Request, code int, status *metav1.Status) {
-	f, err := negotiate(r, nil)
+	f, err := negotiateFor(r, func(f format) bool { return f.as.Empty() })
 	if err != nil {
 		f = format{mediaType: runtime.ContentTypeJSON, pretty: true}
 	}
@@ -234,7 +234,7 @@ func writeBody(w http.ResponseWriter, f format, code int, body []byte) {
 	default:
 		body = append(body[:len(body):len(body)], '\n')
 	}
-	w.Header().Set("Content-Type", f.mediaType)
+	w.Header().Set("Content-Type", f.mediaType+f.named)
 	w.WriteHeader(code)
 	_, _ = w.Write(body) // if the client is gone there is nobody to tell
 }

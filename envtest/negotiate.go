@@ -1,7 +1,6 @@
 package envtest
 
 import (
-	"fmt"
 	"mime"
 	"net/http"
 	"slices"
@@ -24,16 +23,27 @@ type format struct {
 	as schema.GroupVersionKind
 	// pretty: indented.
 	pretty bool
+	// named is what the Content-Type says besides the media type.
+	named string
 }
 
 // mediaTypes are those that the server speaks; the first is for those who do not
 // care.
 var mediaTypes = []string{runtime.ContentTypeJSON, runtime.ContentTypeYAML, runtime.ContentTypeProtobuf}
 
-// negotiate finds the best format that the client accepts and the resource has;
-// resource is nil for what is no resource. Upstream: apiserver
+// negotiate finds the best format that the client accepts and the resource has. Upstream: apiserver
 // pkg/endpoints/handlers/negotiation.
 func negotiate(r *http.Request, resource *kinds.Resource) (format, error) {
+	f, err := negotiateFor(r, func(f format) bool { return available(f, resource) })
+	if err != nil {
+		err = errNotAcceptable(r.Header.Get("Accept"), resource)
+	}
+	return f, err
+}
+
+// negotiateFor finds the best format that the client accepts and of which has says that it can be
+// had.
+func negotiateFor(r *http.Request, has func(format) bool) (format, error) {
 	header := r.Header.Get("Accept")
 	if header == "" {
 		return format{mediaType: runtime.ContentTypeJSON, pretty: wantsPretty(r)}, nil
@@ -45,12 +55,12 @@ func negotiate(r *http.Request, resource *kinds.Resource) (format, error) {
 			}
 			f := format{mediaType: mediaType, pretty: clause.params["pretty"] == "1" || wantsPretty(r)}
 			f.as.Group, f.as.Version, f.as.Kind = clause.params["g"], clause.params["v"], clause.params["as"]
-			if available(f, resource) && streamable(f, clause.params["stream"]) {
+			if streamable(f, clause.params["stream"]) && has(f) {
 				return f, nil
 			}
 		}
 	}
-	return format{}, errNotAcceptable(header, resource)
+	return format{}, errUnacceptable(mediaTypes)
 }
 
 // clause is one part of an Accept header.
@@ -95,10 +105,10 @@ func matches(pattern, mediaType string) bool {
 
 // available says whether a resource can be had in a format.
 func available(f format, resource *kinds.Resource) bool {
-	if f.as == (schema.GroupVersionKind{}) {
-		return f.mediaType != runtime.ContentTypeProtobuf || resource == nil || hasProtobuf(resource)
+	if f.as.Empty() {
+		return f.mediaType != runtime.ContentTypeProtobuf || hasProtobuf(resource)
 	}
-	if gv := f.as.GroupVersion(); resource == nil || gv != metav1.SchemeGroupVersion && gv.String() != "meta.k8s.io/v1beta1" {
+	if gv := f.as.GroupVersion(); gv != metav1.SchemeGroupVersion && gv.String() != "meta.k8s.io/v1beta1" {
 		return false
 	}
 	switch f.as.Kind {
@@ -132,21 +142,23 @@ func wantsPretty(r *http.Request) bool {
 	return strings.HasPrefix(agent, "curl") || strings.HasPrefix(agent, "Wget") || strings.HasPrefix(agent, "Mozilla/5.0")
 }
 
-// errNotAcceptable: the resource has none of the formats that the client accepts.
+// errNotAcceptable: the resource has none of the formats that the client accepts. Built-in
+// resources are behind a router, which words it in its own way if it knows none of them
+// at all.
 func errNotAcceptable(header string, resource *kinds.Resource) error {
-	has := slices.Clone(mediaTypes)
-	if resource != nil && !hasProtobuf(resource) {
-		has = has[:2]
+	known := slices.ContainsFunc(acceptClauses(header), func(c clause) bool {
+		return slices.ContainsFunc(mediaTypes, func(m string) bool { return matches(c.mediaType, m) })
+	})
+	if known || resource.Custom != nil {
+		return errUnacceptable(mediaTypes)
 	}
-	known := func(c clause) bool {
-		return slices.ContainsFunc(has, func(m string) bool { return matches(c.mediaType, m) })
-	}
-	if slices.ContainsFunc(acceptClauses(header), known) || resource == nil || !hasProtobuf(resource) {
-		return statusError(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable,
-			fmt.Sprintf("only the following media types are accepted: %s", strings.Join(has, ", ")), nil)
-	}
-	// This one is worded by the router, which knows of streams too.
+	all := append(slices.Clone(mediaTypes), streamTypes...)
 	return statusError(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable,
-		"406: Not Acceptable\n\nAvailable representations: "+strings.Join(has, ", ")+
-			", application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch", &metav1.StatusDetails{})
+		"406: Not Acceptable\n\nAvailable representations: "+strings.Join(all, ", "), &metav1.StatusDetails{})
+}
+
+// errUnacceptable: the client accepts none of the media types that there are.
+func errUnacceptable(types []string) error {
+	return statusError(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable,
+		"only the following media types are accepted: "+strings.Join(types, ", "), nil)
 }

@@ -1,6 +1,7 @@
 package envtest
 
 import (
+	"errors"
 	"net/http"
 	"slices"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	"governor/envtest/kinds"
 	"governor/envtest/storage"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	metainternal "k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metainternalscheme "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme"
@@ -74,6 +76,9 @@ func (c *call) decodeOptions(into runtime.Object) error {
 	return nil
 }
 
+// errNoPath: there is nothing at all under a path. It is answered in plain text.
+var errNoPath = errors.New("404 page not found")
+
 // newCall finds the resource that a request names, and how to answer. Which error comes
 // first is as with the real server: is there such a path, does it take the
 // method, can the answer be had in such a form.
@@ -81,32 +86,57 @@ func (s *Server) newCall(w http.ResponseWriter, r *http.Request, a Attributes) (
 	c := &call{Request: r, w: w, attributes: a}
 	c.resource = s.kinds.Lookup(schema.GroupVersionResource{Group: a.Group, Version: a.Version, Resource: a.Resource})
 	if c.resource == nil {
-		return nil, errNotServed()
-	}
-	parts := resourceParts(r.URL.Path)
-	named := len(parts) > 1
-	verbs := c.resource.Verbs
-	switch {
-	case len(parts) > 3,
-		!c.resource.Namespaced && a.Namespace != "" && a.Resource != "namespaces",
-		c.resource.Namespaced && a.Namespace == "" && named:
-		return nil, errNotServed()
-	case len(parts) == 3:
-		if c.subresource = c.resource.Subresources[a.Subresource]; c.subresource == nil {
+		if builtinGroup(a.Group, s.kinds.All()) {
 			return nil, errNotServed()
 		}
-		verbs = c.subresource.Verbs
-	case named != takesName(a.Verb) && a.Verb != "watch",
-		// Across namespaces one can read, no more.
-		c.resource.Namespaced && a.Namespace == "" && a.Verb != "list" && a.Verb != "watch":
-		return nil, errMethodNotAllowed()
+		return nil, errNoPath
 	}
-	if !slices.Contains(verbs, a.Verb) || r.Method == http.MethodHead {
-		return nil, errMethodNotAllowed()
+	if err := c.checkPath(); err != nil {
+		return nil, err
 	}
 	var err error
 	c.format, err = negotiate(r, c.resource)
 	return c, err
+}
+
+// checkPath checks that the resource has the path, and that the path takes the method.
+func (c *call) checkPath() error {
+	a, parts := c.attributes, resourceParts(c.URL.Path)
+	named := len(parts) > 1
+	switch {
+	case len(parts) > 3,
+		!c.resource.Namespaced && a.Namespace != "" && a.Resource != "namespaces",
+		c.resource.Namespaced && a.Namespace == "" && (named || c.resource.Custom != nil && a.Verb == "create"):
+		return c.noPath()
+	case len(parts) == 3:
+		if c.subresource = c.resource.Subresources[a.Subresource]; c.subresource != nil {
+			return c.checkMethod(c.subresource.Verbs)
+		}
+		if c.resource.Custom != nil {
+			return apierrors.NewNotFound(c.groupResource(), a.Name)
+		}
+		return c.noPath()
+	case named != takesName(a.Verb) && a.Verb != "watch",
+		// Across namespaces one can read, no more.
+		c.resource.Namespaced && a.Namespace == "" && a.Verb != "list" && a.Verb != "watch":
+		return errMethodNotAllowed()
+	}
+	return c.checkMethod(c.resource.Verbs)
+}
+
+// noPath is the error for a path that a resource does not have.
+func (c *call) noPath() error {
+	if c.resource.Custom != nil {
+		return errNoPath
+	}
+	return errNotServed()
+}
+
+func (c *call) checkMethod(verbs []string) error {
+	if !slices.Contains(verbs, c.attributes.Verb) || c.Method == http.MethodHead {
+		return errMethodNotAllowed()
+	}
+	return nil
 }
 
 // takesName says whether a verb is for one object, named by the path.
@@ -118,7 +148,7 @@ func takesName(verb string) bool {
 // apiserver pkg/endpoints/request/requestinfo.go.
 func attributesOf(r *http.Request) Attributes {
 	a := Attributes{Path: r.URL.Path, Verb: strings.ToLower(r.Method)}
-	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
+	parts := pathParts(r.URL.Path)
 	switch {
 	case parts[0] == "api" && len(parts) >= 3:
 		a.Version, parts = parts[1], parts[2:]
@@ -164,7 +194,7 @@ func splitNamespace(parts []string) (namespace string, rest []string) {
 // resourceParts is what a resource request's path says after group, version and
 // namespace: resource, name, subresource.
 func resourceParts(path string) []string {
-	parts := strings.Split(strings.Trim(path, "/"), "/")
+	parts := pathParts(path)
 	if parts[0] == "api" {
 		parts = parts[2:]
 	} else {

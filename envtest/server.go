@@ -12,9 +12,9 @@ import (
 
 // Server is an API server in memory: an http.Handler.
 type Server struct {
-	scheme     *scheme.Scheme
-	store      *storage.Store
-	kinds      *kinds.Registry
+	scheme *scheme.Scheme
+	store  *storage.Store
+	kinds  *kinds.Registry
 
 	// What requests pass before their verb; see ServeHTTP.
 	authorizer Authorizer // nil: allows everything
@@ -77,7 +77,11 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, attributes Attrib
 		return
 	}
 	c, err := s.newCall(w, r, attributes)
-	if err != nil {
+	switch {
+	case err == errNoPath:
+		http.NotFound(w, r)
+		return
+	case err != nil:
 		s.writeError(w, r, err)
 		return
 	}

@@ -4,14 +4,11 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
-	"net/http"
-	"strings"
 	"time"
 
 	"governor/envtest/storage"
 
 	metainternal "k8s.io/apimachinery/pkg/apis/meta/internalversion"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
@@ -46,7 +43,7 @@ func (s *Server) watch(c *call) (*answer, error) {
 		return nil, err
 	}
 	if c.format.mediaType == runtime.ContentTypeYAML {
-		return nil, errNotStreamable(c)
+		return nil, errUnacceptable(streamTypes) // YAML has no frames
 	}
 	lasts := time.Duration(float64(minWatch) * (1 + rand.Float64()))
 	if o.TimeoutSeconds != nil && *o.TimeoutSeconds != 0 {
@@ -61,12 +58,6 @@ func (s *Server) watch(c *call) (*answer, error) {
 		stream.fail(err)
 	}
 	return nil, nil
-}
-
-// errNotStreamable: a watch in a format that has no frames.
-func errNotStreamable(c *call) error {
-	return statusError(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable,
-		"only the following media types are accepted: "+strings.Join(streamTypes, ", "), nil)
 }
 
 // watcher is one watch under way.
