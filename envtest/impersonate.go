@@ -80,7 +80,7 @@ func impersonated(h http.Header) (*User, error) {
 	case u.Name != "":
 		return u, nil
 	case u.UID != "" || len(u.Groups) > 0 || len(u.Extra) > 0:
-		return nil, errBadRequest(fmt.Sprintf("requested the UID %q, the groups %q and the extra %q without impersonating a user name",
+		return nil, errBadRequest(fmt.Sprintf("requested &user.DefaultInfo{Name:\"\", UID:%q, Groups:%#v, Extra:%#v} without impersonating a user name",
 			u.UID, u.Groups, u.Extra))
 	}
 	return nil, nil

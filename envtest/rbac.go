@@ -40,7 +40,7 @@ func (s *Server) roles(a Attributes) (allowed bool, reason string) {
 		return !allowed
 	})
 	if !allowed && len(faults) > 0 {
-		reason = fmt.Sprintf("RBAC: %v", utilerrors.NewAggregate(faults))
+		reason = fmt.Sprintf("rbac: RBAC: %v", utilerrors.NewAggregate(faults))
 	}
 	return allowed, reason
 }

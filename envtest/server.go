@@ -24,6 +24,7 @@ type Server struct {
 	requests   requests
 	frost      frost
 	faults     faults
+	webhooks   webhooks
 }
 
 // Options tunes a Server. The zero value, and nil, are ready to use.
@@ -35,6 +36,9 @@ type Options struct {
 	RBAC bool
 	// Authorizer refuses more, or all by itself; nil refuses nothing.
 	Authorizer Authorizer
+	// ResolveService finds the host:port of a webhook's service; nil finds none. A
+	// handler of HandleWebhook comes first.
+	ResolveService func(namespace, name string, port int32) (address string, err error)
 	// History is how many changes of each resource are kept at least, for watches
 	// and for lists of the past; zero means 10,000.
 	History int
@@ -63,6 +67,7 @@ func NewServer(o *Options) *Server {
 		rbac:       o.orZero().RBAC,
 	}
 	s.kinds = kinds.New(s.scheme)
+	s.webhooks.resolve = o.orZero().ResolveService
 	s.admin = s.AddUser("admin", administrators)
 	return s
 }
