@@ -35,12 +35,16 @@ func head(resp *http.Response, s show) []string {
 // body writes an answer's body: a Status in its own form, an object as YAML,
 // anything else as quoted text.
 func (m *mask) body(contentType string, data []byte, s show) ([]string, error) {
-	if s.codeOnly || len(data) == 0 {
+	if len(data) == 0 {
 		return nil, nil
 	}
 	value, err := decode(contentType, data)
 	if err != nil {
 		return nil, err
+	}
+	if s.codeOnly {
+		m.object(value) // what it has is seen now
+		return nil, nil
 	}
 	if text, ok := value.(string); ok {
 		return quote(m.text(text)), nil
@@ -100,8 +104,9 @@ func (m *mask) status(value any) ([]string, bool) {
 	if reason == "" {
 		reason = "(no reason)"
 	}
-	line := reason + ": " + m.message(text("message"))
-	if text("status") == "Success" && text("reason")+text("message") == "" {
+	message := text("message")
+	line := reason + ": " + m.message(message)
+	if text("status") == "Success" && text("reason")+message == "" {
 		line = "Success"
 	}
 	v = maps.Clone(v)
@@ -115,10 +120,10 @@ func (m *mask) status(value any) ([]string, bool) {
 	if meta, ok := v["metadata"].(map[string]any); ok && len(meta) == 0 {
 		delete(v, "metadata")
 	}
-	lines := indented(m.text(line))
+	lines := indented(line)
 	if details, ok := v["details"].(map[string]any); ok {
 		for _, c := range list(details["causes"]) {
-			m.cause(c, text("message"))
+			m.cause(c, message)
 		}
 	}
 	if len(v) > 0 {

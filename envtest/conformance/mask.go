@@ -192,9 +192,9 @@ func (m *mask) text(s string) string {
 	return strings.ReplaceAll(s, m.values["NS"], "$NS")
 }
 
-// message masks the resourceVersions in an error's text.
+// message masks the resourceVersions in an error's text, too.
 func (m *mask) message(s string) string {
-	return version.ReplaceAllStringFunc(s, func(part string) string {
+	return version.ReplaceAllStringFunc(m.text(s), func(part string) string {
 		return digits.ReplaceAllStringFunc(part, func(n string) string {
 			if v, ok := m.names["rv"+n]; ok {
 				return v

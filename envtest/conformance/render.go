@@ -35,8 +35,10 @@ func block(value any, indent int) []string {
 	case []any:
 		var lines []string
 		for _, item := range v {
-			for i, line := range block(item, indent+2) {
-				lines = append(lines, map[bool]string{true: "- ", false: "  "}[i == 0]+line)
+			bullet := "- "
+			for _, line := range block(item, indent+2) {
+				lines = append(lines, bullet+line)
+				bullet = "  "
 			}
 		}
 		return lines
@@ -113,7 +115,7 @@ func keys(m map[string]any) []string {
 }
 
 // plain is what YAML reads as a string without quotes.
-var plain = regexp.MustCompile(`^[A-Za-z$/._(<*][^\n\t]*$`)
+var plain = regexp.MustCompile(`^[A-Za-z$/._(<*…][^\n\t]*$`)
 
 func scalar(s string, inside bool) string {
 	_, number := strconv.ParseFloat(s, 64)

@@ -27,7 +27,8 @@ type request struct {
 type show struct {
 	codeOnly bool     // "code"
 	managers bool     // "managers": metadata.managedFields too
-	events   int      // "3 events": the stream is read so far; 0 is to its end
+	stream   bool     // "events": the answer is a watch's, read to its end
+	events   int      // "3 events": so many of them
 	until    string   // "until 404", "until status.phase=Active": asked again until then
 	headers  []string // "Content-Type": names in capitals
 	paths    []string // everything else
@@ -75,8 +76,10 @@ func (s *show) parse(words []string) error {
 			if err != nil || n < 1 {
 				return fmt.Errorf("%q events: not a number", word)
 			}
-			s.events = n
+			s.stream, s.events = true, n
 			i++
+		case word == "events":
+			s.stream = true
 		case word[0] >= 'A' && word[0] <= 'Z':
 			s.headers = append(s.headers, word)
 		default:

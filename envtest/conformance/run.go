@@ -128,8 +128,7 @@ func (r *runner) ask(ctx context.Context, c *check) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		streams := req.method == "WATCH" || strings.Contains(req.path, "watch=") || strings.Contains(req.path, "/watch/")
-		if streams && resp.StatusCode == http.StatusOK {
+		if (req.show.stream || req.method == "WATCH") && resp.StatusCode == http.StatusOK {
 			return r.stream(req, resp)
 		}
 		data, err := readAll(resp)
