@@ -66,7 +66,7 @@ func NewServer(o *Options) *Server {
 		authorizer: o.orZero().Authorizer,
 		rbac:       o.orZero().RBAC,
 	}
-	s.kinds = kinds.New(s.scheme)
+	s.kinds = kinds.New(s.scheme, nil)
 	s.webhooks.resolve = o.orZero().ResolveService
 	s.admin = s.AddUser("admin", administrators)
 	return s

@@ -51,11 +51,8 @@ var builtinTable = sync.OnceValue(func() []row {
 	return rows
 })
 
-// crdKind is the one built-in kind that is served without a Go type.
-var crdKind = schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
-
 // builtinResources returns the resources of the table whose kinds s knows.
-func builtinResources(s *scheme.Scheme) []*Resource {
+func builtinResources(s *scheme.Scheme, fields *typedFields) []*Resource {
 	known := s.AllKnownTypes()
 	var all []*Resource
 	versions := map[schema.GroupResource][]schema.GroupVersion{} // served ones
@@ -76,8 +73,11 @@ func builtinResources(s *scheme.Scheme) []*Resource {
 			r.StorageVersion = served[0]
 		}
 	}
-	fields := newTypedFields(s)
 	for _, r := range all {
+		if r.GroupVersionKind == crdKind {
+			defineCRDs(r)
+			continue
+		}
 		r.FieldManager = fieldManagers(r, func(subresource string) *managedfields.FieldManager {
 			return fields.manager(r, subresource, resets(r, subresource, versions[r.GroupVersionResource.GroupResource()]))
 		})

@@ -29,8 +29,8 @@ func (r *Resource) Convert(object client.Object, to schema.GroupVersion) (client
 	if gvk.GroupVersion() == to {
 		return object, nil
 	}
-	if custom, ok := object.(*unstructured.Unstructured); ok && r.Custom != nil {
-		return r.Custom.Convert(custom, to)
+	if custom, ok := object.(*unstructured.Unstructured); ok && r.Rules != nil {
+		return r.Rules.Convert(custom, to)
 	}
 	converted, err := convertTyped(object, gvk, to)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-var builtin = kinds.New(scheme.Builtin())
+var builtin = kinds.New(scheme.Builtin(), nil)
 
 func lookup(t testing.TB, r *kinds.Registry, group, version, resource string) *kinds.Resource {
 	t.Helper()

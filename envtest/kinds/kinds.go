@@ -1,22 +1,30 @@
 package kinds
 
 import (
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 
-	"governor/client"
 	"governor/scheme"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // Registry knows the resources that a server serves now. It is made by New; all
 // methods are safe for concurrent use, and reads take no lock.
 type Registry struct {
-	served  atomic.Pointer[served]
-	builtin []*Resource
+	served   atomic.Pointer[served]
+	builtin  []*Resource
+	typed    *typedFields
+	webhooks *http.Client
 
-	mu sync.Mutex // one SetCRD or RemoveCRD at a time
+	mu          sync.Mutex             // one CRD changes at a time
+	definitions map[string]*definition // +checklocks:mu every CRD, by name
+	custom      map[string][]*Resource // +checklocks:mu what of it is served
 }
 
 // served is one state of a Registry; it never changes.
@@ -39,11 +47,22 @@ func newServed(all []*Resource) *served {
 	return s
 }
 
+// Options tunes a Registry. The zero value, and nil, are ready to use.
+type Options struct {
+	// Webhooks calls conversion webhooks, with the URLs of their CRDs; a service is
+	// https://name.namespace.svc:port. Nil means over the network, with the CRD's CA.
+	Webhooks *http.Client
+}
+
 // New returns a Registry of the built-in resources of Kubernetes 1.37 whose kinds
 // s knows, and of CustomResourceDefinitions, which need no Go type: they are
 // unstructured.
-func New(s *scheme.Scheme) *Registry {
-	r := &Registry{builtin: builtinResources(s)}
+func New(s *scheme.Scheme, o *Options) *Registry {
+	r := &Registry{typed: newTypedFields(s), definitions: map[string]*definition{}, custom: map[string][]*Resource{}}
+	if o != nil {
+		r.webhooks = o.Webhooks
+	}
+	r.builtin = builtinResources(s, r.typed)
 	r.served.Store(newServed(r.builtin))
 	return r
 }
@@ -53,8 +72,8 @@ func (r *Registry) Lookup(gvr schema.GroupVersionResource) *Resource {
 	return r.served.Load().byPath[gvr]
 }
 
-// All returns every resource served, in the order of discovery. The slice is not
-// to be changed.
+// All returns every resource served, in the order of discovery: built-in ones,
+// then those of CRDs. The slice is not to be changed.
 func (r *Registry) All() []*Resource { return r.served.Load().all }
 
 // ForKind returns the resource of a kind, nil when it is not served.
@@ -62,9 +81,86 @@ func (r *Registry) ForKind(gvk schema.GroupVersionKind) *Resource {
 	return r.served.Load().byKind[gvk]
 }
 
-// SetCRD serves what a CustomResourceDefinition defines, in place of what it defined before; it returns
-// conditions' faults (name conflicts, invalid schema) as errors.
-func (r *Registry) SetCRD(crd client.Object) error { panic("skeleton") }
+// AcceptNames does what the controllers of CRDs do first with one that is new or
+// has changed: it returns a copy with acceptedNames and the conditions
+// NamesAccepted and Established (false, until Establish), judged beside the CRDs that SetCRD has been given; or
+// the CRD itself if its status says all of that already. A name that another CRD of
+// the group has is a *NameConflict besides.
+func (r *Registry) AcceptNames(crd *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	d, err := parseDefinition(crd)
+	if err != nil || d.namesSettled() {
+		return crd, err
+	}
+	r.mu.Lock()
+	conflict := d.acceptNames(slices.Collect(maps.Values(r.definitions)))
+	r.mu.Unlock()
+	next, err := d.writeStatus(crd)
+	if err != nil {
+		return crd, err
+	}
+	if conflict != nil {
+		return next, conflict
+	}
+	return next, nil
+}
 
-// RemoveCRD ends serving it.
-func (r *Registry) RemoveCRD(name string) { panic("skeleton") }
+// Establish does what they do then: it returns a copy of a CRD whose names are accepted
+// with the condition Established; or the CRD itself if there is nothing to do.
+func Establish(crd *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	d, err := parseDefinition(crd)
+	if err != nil || !d.is(namesAccepted) || d.is(established) {
+		return crd, err
+	}
+	d.setCondition(condition{Type: established, Status: "True", Reason: "InitialNamesAccepted", Message: "the initial names have been accepted"})
+	return d.writeStatus(crd)
+}
+
+// SetCRD serves what a CustomResourceDefinition defines, in place of what it
+// defined before, under the names that its status says are accepted. One whose
+// status says nothing of names is judged as by AcceptNames first. It is not served
+// while its names are not accepted, unless it is established: a *NameConflict if
+// they are in conflict. A schema that makes no sense is an error, and what is
+// served stays as it was.
+func (r *Registry) SetCRD(crd *unstructured.Unstructured) error {
+	d, err := parseDefinition(crd)
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if d.condition(namesAccepted) == nil {
+		d.acceptNames(slices.Collect(maps.Values(r.definitions)))
+	}
+	var resources []*Resource
+	if d.is(namesAccepted) || d.is(established) {
+		if resources, err = r.customResources(d); err != nil {
+			return fmt.Errorf("CustomResourceDefinition %s: %w", d.Name, err)
+		}
+	}
+	r.definitions[d.Name], r.custom[d.Name] = d, resources
+	r.publishLocked()
+	if c := d.condition(namesAccepted); c.Status != "True" {
+		return &NameConflict{c.Reason, c.Message}
+	}
+	return nil
+}
+
+// RemoveCRD ends serving it, and frees its names.
+func (r *Registry) RemoveCRD(name string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.definitions, name)
+	delete(r.custom, name)
+	r.publishLocked()
+}
+
+// publishLocked makes what the CRDs define visible to readers, in one step.
+// +checklocks:r.mu
+func (r *Registry) publishLocked() {
+	var custom []*Resource
+	for _, resources := range r.custom {
+		custom = append(custom, resources...)
+	}
+	slices.SortFunc(custom, compareResources)
+	r.served.Store(newServed(append(slices.Clip(r.builtin), custom...)))
+}

@@ -9,16 +9,11 @@ import (
 )
 
 // prune removes from an object the fields that its schema does not know, and
-// returns their paths, sorted. Of apiVersion, kind and metadata at the root only
-// unknown fields of metadata go.
+// returns their paths, sorted. It leaves alone apiVersion, kind and metadata: who
+// decodes an object, of whatever kind, takes care of those.
 func prune(object map[string]any, s *structural) []string {
 	p := &pruner{}
-	root := structural{}
-	if s != nil {
-		root = *s
-	}
-	root.embedded = true
-	p.prune(object, &root)
+	p.fields(object, s, true)
 	slices.Sort(p.unknown)
 	return p.unknown
 }
@@ -35,21 +30,7 @@ func (p *pruner) prune(x any, s *structural) {
 		if s.embedded {
 			p.metadata(x)
 		}
-		for name, value := range x {
-			if s.embedded && isMeta(name) {
-				continue
-			}
-			sub := s.of(name)
-			switch {
-			case sub != nil:
-				p.below(dot(name), value, sub)
-			case !s.preserve:
-				if !isMeta(name) || len(p.path) > 0 {
-					p.report(dot(name))
-				}
-				delete(x, name)
-			}
-		}
+		p.fields(x, s, s.embedded)
 	case []any:
 		for i, value := range x {
 			// Below a list without a schema of its items nothing is known.
@@ -63,6 +44,22 @@ func (p *pruner) prune(x any, s *structural) {
 			case !s.preserve:
 				p.below(index(i), value, &structural{})
 			}
+		}
+	}
+}
+
+// fields prunes the fields of an object, which is a resource or not.
+func (p *pruner) fields(object map[string]any, s *structural, resource bool) {
+	for name, value := range object {
+		if resource && isMeta(name) {
+			continue
+		}
+		switch sub := s.of(name); {
+		case sub != nil:
+			p.below(dot(name), value, sub)
+		case s == nil || !s.preserve:
+			p.unknown = append(p.unknown, strings.TrimPrefix(strings.Join(p.path, "")+dot(name), "."))
+			delete(object, name)
 		}
 	}
 }
@@ -86,10 +83,6 @@ func (p *pruner) below(step string, x any, s *structural) {
 	p.path = append(p.path, step)
 	p.prune(x, s)
 	p.path = p.path[:len(p.path)-1]
-}
-
-func (p *pruner) report(step string) {
-	p.unknown = append(p.unknown, strings.TrimPrefix(strings.Join(p.path, "")+step, "."))
 }
 
 func dot(name string) string { return "." + name }

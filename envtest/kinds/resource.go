@@ -27,10 +27,15 @@ type Resource struct {
 	Storage schema.GroupResource
 	// Subresources by name, e.g. "status", "scale".
 	Subresources map[string]*Subresource
-	// Custom is nil for built-in kinds. It is also nil for
-	// CustomResourceDefinitions, although those are unstructured.
+	// Rules are nil if objects have a Go type. Those of CRDs have none, nor have
+	// CustomResourceDefinitions themselves.
+	Rules *Rules
+	// Custom is nil for built-in kinds.
 	Custom *Custom
-	// FieldManager tracks managedFields of this version; by subresource name, "" for the object.
+	// FieldManager tracks managedFields of this version; by subresource name, ""
+	// for the object; nil if there is no such subresource. The objects that it is
+	// given may be in any version of the resource; what Apply returns is in the
+	// storage version.
 	FieldManager func(subresource string) *managedfields.FieldManager
 }
 
@@ -40,24 +45,51 @@ type Subresource struct {
 	Verbs []string
 }
 
+// Rules are what unstructured objects have in place of a Go type.
+type Rules struct {
+	// Prune removes unknown fields, and returns their paths, sorted; metadata it
+	// leaves alone. Default fills in defaults, after Prune. Both write to the
+	// object that they are given.
+	Prune   func(obj *unstructured.Unstructured) (unknown []string)
+	Default func(obj *unstructured.Unstructured)
+	// Prepare fills in, after all else and before Validate, what the server itself
+	// keeps in a status beside a write to the object: a CRD's storedVersions. It is nil
+	// if there is nothing.
+	Prepare func(obj *unstructured.Unstructured)
+	// Validate checks an object and, for an update, its old state (nil otherwise),
+	// which makes it lenient: what was wrong and has not changed is passed over.
+	// ValidateStatus is for writes to the status subresource.
+	Validate, ValidateStatus func(obj, old *unstructured.Unstructured) field.ErrorList
+	// Convert returns the object in another version (None or webhook strategy); it
+	// does not write to it, and returns it as it is if there is nothing to do.
+	Convert func(obj *unstructured.Unstructured, to schema.GroupVersion) (*unstructured.Unstructured, error)
+}
+
 // Custom is what a CustomResourceDefinition adds to a Resource.
 type Custom struct {
+	Rules
 	UID string // of the CRD
-	// Prune removes unknown fields, and returns their paths; Default fills in
-	// defaults; Validate checks an object and, for an update, its old state.
-	Prune    func(obj *unstructured.Unstructured) (unknown []string)
-	Default  func(obj *unstructured.Unstructured)
-	Validate func(obj, old *unstructured.Unstructured) field.ErrorList
-	// Convert returns the object in another version (None or webhook strategy).
-	Convert func(obj *unstructured.Unstructured, to schema.GroupVersion) (*unstructured.Unstructured, error)
-	// Scale paths, when the scale subresource is on.
+	// Terminating: the CRD is being deleted, and no object may be created.
+	Terminating bool
+	// Scale paths, when the scale subresource is on, e.g. .spec.replicas.
 	SpecReplicasPath, StatusReplicasPath, LabelSelectorPath string
 	// PrinterColumns for tables.
 	PrinterColumns []Column
+	// SelectableFields are what field selectors may name besides metadata.name and
+	// metadata.namespace, e.g. spec.color.
+	SelectableFields []string
+	// Warning goes with every answer, if the version is deprecated.
+	Warning string
+
+	openAPI map[string]any // the schema as it stands in the CRD
 }
 
 // Column is an additional printer column.
 type Column struct {
-	Name, Type, Format, Description, JSONPath string
-	Priority                                  int32
+	Name        string `json:"name"`
+	Type        string `json:"type"`
+	Format      string `json:"format,omitempty"`
+	Description string `json:"description,omitempty"`
+	Priority    int32  `json:"priority,omitempty"`
+	JSONPath    string `json:"jsonPath"`
 }

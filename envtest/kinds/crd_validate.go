@@ -1,0 +1,221 @@
+package kinds
+
+import (
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// validateCRD checks a CRD, and the update of one. It checks less than the real
+// server: names, versions, conversion, columns, and that schemas are structural; not
+// the CEL rules in them.
+func validateCRD(crd, old *unstructured.Unstructured) field.ErrorList {
+	d, err := parseDefinition(crd)
+	if err != nil {
+		return field.ErrorList{field.Invalid(field.NewPath("spec"), "", err.Error())}
+	}
+	var errs field.ErrorList
+	if d.Name != d.Spec.Names.Plural+"."+d.Spec.Group {
+		errs = append(errs, field.Invalid(field.NewPath("metadata", "name"), d.Name, `must be spec.names.plural+"."+spec.group`))
+	}
+	at := field.NewPath("spec")
+	errs = append(errs, d.validateSpec(at)...)
+	if old == nil {
+		return append(errs, d.validateStoredVersions()...)
+	}
+	before, err := parseDefinition(old)
+	if err != nil {
+		return errs // a state that never was
+	}
+	if before.is(established) {
+		errs = append(errs, validation.ValidateImmutableField(d.Spec.Scope, before.Spec.Scope, at.Child("scope"))...)
+		errs = append(errs, validation.ValidateImmutableField(d.Spec.Names.Kind, before.Spec.Names.Kind, at.Child("names", "kind"))...)
+	}
+	errs = append(errs, validation.ValidateImmutableField(d.Spec.Group, before.Spec.Group, at.Child("group"))...)
+	errs = append(errs, validation.ValidateImmutableField(d.Spec.Names.Plural, before.Spec.Names.Plural, at.Child("names", "plural"))...)
+	return append(errs, d.validateStoredVersions()...)
+}
+
+func (d *definition) validateSpec(at *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	spec := &d.Spec
+	if spec.Group == "" {
+		errs = append(errs, field.Required(at.Child("group"), ""))
+	} else if wrong := utilvalidation.IsDNS1123Subdomain(spec.Group); len(wrong) > 0 {
+		errs = append(errs, field.Invalid(at.Child("group"), spec.Group, strings.Join(wrong, ",")))
+	} else if !strings.Contains(spec.Group, ".") {
+		errs = append(errs, field.Invalid(at.Child("group"), spec.Group, "should be a domain with at least one dot"))
+	}
+	errs = append(errs, validateEnum(at.Child("scope"), spec.Scope, "Cluster", "Namespaced")...)
+	for i, v := range spec.Versions {
+		if v.openAPI() == nil {
+			errs = append(errs, field.Required(at.Child("versions").Index(i).Child("schema", "openAPIV3Schema"), ""))
+		}
+	}
+	storage, names := 0, map[string]bool{}
+	for i := range spec.Versions {
+		v := &spec.Versions[i]
+		if v.Storage {
+			storage++
+		}
+		names[v.Name] = true
+		errs = append(errs, v.validate(at.Child("versions").Index(i))...)
+	}
+	if len(names) != len(spec.Versions) {
+		errs = append(errs, field.Invalid(at.Child("versions"), versionNames(spec.Versions), "must contain unique version names"))
+	}
+	if storage != 1 {
+		errs = append(errs, field.Invalid(at.Child("versions"), versionNames(spec.Versions), "must have exactly one version marked as storage version"))
+	}
+	errs = append(errs, spec.Names.validate(at.Child("names"))...)
+	if spec.PreserveUnknownFields {
+		errs = append(errs, field.Invalid(at.Child("preserveUnknownFields"), true, "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"))
+	}
+	return append(errs, spec.Conversion.validate(at.Child("conversion"))...)
+}
+
+func versionNames(versions []definitionVersion) []string {
+	var names []string
+	for _, v := range versions {
+		names = append(names, v.Name)
+	}
+	return names
+}
+
+func validateEnum(at *field.Path, value string, values ...string) field.ErrorList {
+	switch {
+	case value == "":
+		return field.ErrorList{field.Required(at, "")}
+	case !slices.Contains(values, value):
+		return field.ErrorList{field.NotSupported(at, value, values)}
+	}
+	return nil
+}
+
+func (n *names) validate(at *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for _, name := range []struct{ field, value, hint string }{
+		{"plural", n.Plural, ""},
+		{"singular", n.Singular, ""},
+		{"kind", n.Kind, "may have mixed case, but should otherwise match: "},
+		{"listKind", n.ListKind, "may have mixed case, but should otherwise match: "},
+	} {
+		value := name.value
+		if name.hint != "" {
+			value = strings.ToLower(value)
+		}
+		if value == "" {
+			errs = append(errs, field.Required(at.Child(name.field), ""))
+		} else if wrong := utilvalidation.IsDNS1035Label(value); len(wrong) > 0 {
+			errs = append(errs, field.Invalid(at.Child(name.field), name.value, name.hint+strings.Join(wrong, ",")))
+		}
+	}
+	if n.Kind != "" && n.Kind == n.ListKind {
+		errs = append(errs, field.Invalid(at.Child("listKind"), n.ListKind, "kind and listKind may not be the same"))
+	}
+	for list, values := range map[string][]string{"shortNames": n.ShortNames, "categories": n.Categories} {
+		for i, value := range values {
+			if wrong := utilvalidation.IsDNS1035Label(value); len(wrong) > 0 {
+				errs = append(errs, field.Invalid(at.Child(list).Index(i), value, strings.Join(wrong, ",")))
+			}
+		}
+	}
+	return errs
+}
+
+func (v *definitionVersion) validate(at *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if wrong := utilvalidation.IsDNS1035Label(v.Name); len(wrong) > 0 {
+		errs = append(errs, field.Invalid(at.Child("name"), v.Name, strings.Join(wrong, ",")))
+	}
+	if v.DeprecationWarning != nil && !v.Deprecated {
+		errs = append(errs, field.Invalid(at.Child("deprecationWarning"), *v.DeprecationWarning, "can only be set for deprecated versions"))
+	}
+	if openAPI := v.openAPI(); openAPI != nil {
+		errs = append(errs, validateStructural(at.Child("schema", "openAPIV3Schema"), openAPI)...)
+	}
+	if v.Subresources != nil && v.Subresources.Scale != nil {
+		errs = append(errs, v.Subresources.Scale.validate(at.Child("subresources"))...)
+	}
+	for i, column := range v.PrinterColumns {
+		errs = append(errs, column.validate(at.Child("additionalPrinterColumns").Index(i))...)
+	}
+	return errs
+}
+
+func (s *scaleSubresource) validate(at *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	check := func(name, path, hint string, below ...string) {
+		at := at.Child("scale." + name)
+		switch {
+		case path == "":
+			errs = append(errs, field.Required(at, ""))
+		case path[0] != '.':
+			errs = append(errs, field.Invalid(at, path, "must be a simple json path starting with ."))
+		case !slices.ContainsFunc(below, func(prefix string) bool { return strings.HasPrefix(path, prefix) }):
+			errs = append(errs, field.Invalid(at, path, "should be a json path under "+hint))
+		}
+	}
+	check("specReplicasPath", s.SpecReplicasPath, ".spec", ".spec.")
+	check("statusReplicasPath", s.StatusReplicasPath, ".status", ".status.")
+	if s.LabelSelectorPath != nil && *s.LabelSelectorPath != "" {
+		check("labelSelectorPath", *s.LabelSelectorPath, "either .spec or .status", ".spec.", ".status.")
+	}
+	return errs
+}
+
+var (
+	columnTypes   = []string{"boolean", "date", "integer", "number", "string"}
+	columnFormats = []string{"byte", "date", "date-time", "double", "float", "int32", "int64", "password"}
+)
+
+func (c *Column) validate(at *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if c.Name == "" {
+		errs = append(errs, field.Required(at.Child("name"), ""))
+	}
+	oneOf := "must be one of " + strings.Join(columnTypes, ",")
+	switch {
+	case c.Type == "":
+		errs = append(errs, field.Required(at.Child("type"), oneOf))
+	case !slices.Contains(columnTypes, c.Type):
+		errs = append(errs, field.Invalid(at.Child("type"), c.Type, oneOf))
+	}
+	if c.Format != "" && !slices.Contains(columnFormats, c.Format) {
+		errs = append(errs, field.Invalid(at.Child("format"), c.Format, "must be one of "+strings.Join(columnFormats, ",")))
+	}
+	switch {
+	case c.JSONPath == "":
+		errs = append(errs, field.Required(at.Child("jsonPath"), ""))
+	case c.JSONPath[0] != '.':
+		errs = append(errs, field.Invalid(at.Child("jsonPath"), c.JSONPath, "must be a simple json path starting with ."))
+	}
+	return errs
+}
+
+func (c *conversion) validate(at *field.Path) field.ErrorList {
+	errs := validateEnum(at.Child("strategy"), c.Strategy, "None", "Webhook")
+	webhook := at.Child("webhookClientConfig")
+	switch {
+	case c.Strategy == "None" && c.Webhook != nil:
+		return append(errs, field.Forbidden(webhook, "should not be set when strategy is not set to Webhook"))
+	case c.Strategy != "Webhook":
+		return errs
+	case c.Webhook == nil || c.Webhook.ClientConfig == nil:
+		errs = append(errs, field.Required(webhook, "required when strategy is set to Webhook"))
+	case (c.Webhook.ClientConfig.URL == nil) == (c.Webhook.ClientConfig.Service == nil):
+		errs = append(errs, field.Required(webhook, "exactly one of url or service is required"))
+	}
+	versions := at.Child("conversionReviewVersions")
+	switch {
+	case c.Webhook == nil || len(c.Webhook.ReviewVersions) == 0:
+		errs = append(errs, field.Required(versions, ""))
+	case !slices.Contains(c.Webhook.ReviewVersions, "v1") && !slices.Contains(c.Webhook.ReviewVersions, "v1beta1"):
+		errs = append(errs, field.Invalid(versions, c.Webhook.ReviewVersions, "must include at least one of v1, v1beta1"))
+	}
+	return errs
+}
