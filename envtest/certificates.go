@@ -47,15 +47,24 @@ func newAuthority(name string) (*authority, error) {
 // pem is the CA's own certificate.
 func (a *authority) pem() []byte { return certificatePEM(a.certificate.Raw) }
 
-// server issues a certificate for a server on this machine's loopback.
-func (a *authority) server(name string) (pair, error) {
-	return a.issue(&x509.Certificate{
+// server issues a certificate for a server on this machine's loopback, and on more
+// addresses or names.
+func (a *authority) server(name string, hosts ...string) (pair, error) {
+	c := &x509.Certificate{
 		Subject:     pkix.Name{CommonName: name},
 		DNSNames:    []string{"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc"},
 		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback},
 		// etcd's gateway talks to its own server with the server's certificate.
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
-	})
+	}
+	for _, host := range hosts {
+		if ip := net.ParseIP(host); ip != nil {
+			c.IPAddresses = append(c.IPAddresses, ip)
+		} else if host != "" {
+			c.DNSNames = append(c.DNSNames, host)
+		}
+	}
+	return a.issue(c)
 }
 
 // client issues a certificate that the API server takes for this user.

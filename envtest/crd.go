@@ -1,15 +1,8 @@
 package envtest
 
 import (
-	"bufio"
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"os"
-	"path/filepath"
-	"slices"
 	"time"
 
 	"governor/client"
@@ -18,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/yaml"
 )
 
 const (
@@ -39,81 +31,13 @@ var crdKind = schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v
 // them. A file may hold several documents. One that is no CRD, a file that cannot be read and a
 // directory without CRDs are errors that name the file.
 func ReadCRDs(paths ...string) ([]*unstructured.Unstructured, error) {
-	var crds []*unstructured.Unstructured
-	for _, path := range paths {
-		files, err := manifestFiles(path)
-		if err != nil {
-			return nil, fmt.Errorf("read CRDs: %w", err)
+	return readManifests("CRDs", "CustomResourceDefinition", paths, func(o *unstructured.Unstructured) (bool, error) {
+		if gvk := o.GroupVersionKind(); gvk != crdKind {
+			return false, fmt.Errorf("is a %s %s, not a CustomResourceDefinition of %s",
+				gvk.GroupVersion(), gvk.Kind, crdKind.GroupVersion())
 		}
-		found := len(crds)
-		for _, file := range files {
-			if crds, err = appendCRDs(crds, file); err != nil {
-				return nil, fmt.Errorf("read CRDs: %s: %w", file, err)
-			}
-		}
-		if len(crds) == found {
-			return nil, fmt.Errorf("read CRDs: %s: there is no CustomResourceDefinition", path)
-		}
-	}
-	return crds, nil
-}
-
-// manifestFiles is path, or the manifests in it, sorted by name.
-func manifestFiles(path string) ([]string, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if !info.IsDir() {
-		return []string{path}, nil
-	}
-	entries, err := os.ReadDir(path)
-	if err != nil {
-		return nil, err
-	}
-	var files []string
-	for _, e := range entries {
-		if !e.IsDir() && slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(e.Name())) {
-			files = append(files, filepath.Join(path, e.Name()))
-		}
-	}
-	return files, nil
-}
-
-func appendCRDs(crds []*unstructured.Unstructured, file string) ([]*unstructured.Unstructured, error) {
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return nil, err
-	}
-	documents := yaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(text)))
-	for n := 1; ; n++ {
-		document, err := documents.Read()
-		if errors.Is(err, io.EOF) {
-			return crds, nil
-		}
-		var asJSON []byte
-		if err == nil {
-			asJSON, err = yaml.ToJSON(document)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("document %d: %w", n, err)
-		}
-		if string(asJSON) == "null" {
-			continue // a comment, or nothing at all
-		}
-		crd := &unstructured.Unstructured{}
-		if err := crd.UnmarshalJSON(asJSON); err != nil {
-			return nil, fmt.Errorf("document %d: %w", n, err)
-		}
-		if gvk := crd.GroupVersionKind(); gvk != crdKind {
-			return nil, fmt.Errorf("document %d is a %s %s, not a CustomResourceDefinition of %s",
-				n, gvk.GroupVersion(), gvk.Kind, crdKind.GroupVersion())
-		}
-		if crd.GetName() == "" {
-			return nil, fmt.Errorf("document %d has no name", n)
-		}
-		crds = append(crds, crd)
-	}
+		return true, nil
+	})
 }
 
 // InstallCRDs creates or updates CRDs, by server-side apply, and returns when

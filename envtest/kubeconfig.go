@@ -22,6 +22,7 @@ func writeKubeconfig(path string, cfg *rest.Config) error {
 	k.AuthInfos[kubeconfigName] = &clientcmdapi.AuthInfo{
 		ClientCertificateData: cfg.CertData,
 		ClientKeyData:         cfg.KeyData,
+		Token:                 cfg.BearerToken,
 	}
 	k.Contexts[kubeconfigName] = &clientcmdapi.Context{Cluster: kubeconfigName, AuthInfo: kubeconfigName}
 	k.CurrentContext = kubeconfigName

@@ -22,17 +22,23 @@ type TB interface {
 func RequireControlPlane(t TB, o *ControlPlaneOptions) *ControlPlane {
 	t.Helper()
 	c := NewControlPlane(o)
-	// Before Start, since the test may end in it: by a panic, or Goexit.
+	requireStart(t, c.Start, c.Stop)
+	return c
+}
+
+// requireStart starts something for as long as a test runs.
+func requireStart(t TB, start func(context.Context) error, stop func() error) {
+	t.Helper()
+	// Before the start, since the test may end in it: by a panic, or Goexit.
 	t.Cleanup(func() {
-		if err := c.Stop(); err != nil {
+		if err := stop(); err != nil {
 			t.Errorf("%v", err)
 		}
 	})
-	switch err := c.Start(t.Context()); {
+	switch err := start(t.Context()); {
 	case errors.Is(err, ErrBinariesMissing):
 		t.Skipf("end-to-end test: %v", err)
 	case err != nil:
 		t.Fatalf("%v", err)
 	}
-	return c
 }
