@@ -14,7 +14,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 )
 
 // Cluster says what an Environment runs on.
@@ -145,12 +144,9 @@ func (e *Environment) startClusterLocked(ctx context.Context) error {
 		}
 		e.config = e.plane.Config()
 	case ExistingCluster:
-		rules := clientcmd.NewDefaultClientConfigLoadingRules()
-		e.config, err = clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
-		if err != nil {
+		if e.config, err = client.GetConfig(""); err != nil {
 			return fmt.Errorf("existing cluster: %w", err)
 		}
-		e.config.QPS = -1
 	default:
 		e.server = NewServer(e.options.Server)
 		e.config = e.server.Config()

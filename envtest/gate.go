@@ -3,6 +3,9 @@ package envtest
 import (
 	"context"
 	"net/http"
+	"time"
+
+	"k8s.io/klog/v2"
 )
 
 // ServeHTTP implements http.Handler. It is what every request passes on the way to its verb:
@@ -21,6 +24,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		panic(http.ErrAbortHandler) // nobody listens any more
 	}
 	res := &response{ResponseWriter: w, ctx: r.Context(), frost: &s.frost, record: rec}
+	defer logRequest(r.Context(), rec)
 	fault := s.faults.take(rec)
 	if fault == nil {
 		s.admitted(res, r, attributes, failure)
@@ -55,4 +59,12 @@ func (s *Server) admitted(w http.ResponseWriter, r *http.Request, a Attributes, 
 		return
 	}
 	s.serve(w, r, a)
+}
+
+// logRequest tells of a request when it has ended.
+func logRequest(ctx context.Context, r *record) {
+	if log := klog.FromContext(ctx).V(1); log.Enabled() {
+		log.Info("request", "verb", r.attributes.Verb, "path", r.attributes.Path, "query", r.query,
+			"user", r.attributes.User.Name, "code", r.code.Load(), "took", time.Since(r.time))
+	}
 }
