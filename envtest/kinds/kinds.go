@@ -104,17 +104,6 @@ func (r *Registry) AcceptNames(crd *unstructured.Unstructured) (*unstructured.Un
 	return next, nil
 }
 
-// Establish does what they do then: it returns a copy of a CRD whose names are accepted
-// with the condition Established; or the CRD itself if there is nothing to do.
-func Establish(crd *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	d, err := parseDefinition(crd)
-	if err != nil || !d.is(namesAccepted) || d.is(established) {
-		return crd, err
-	}
-	d.setCondition(condition{Type: established, Status: "True", Reason: "InitialNamesAccepted", Message: "the initial names have been accepted"})
-	return d.writeStatus(crd)
-}
-
 // SetCRD serves what a CustomResourceDefinition defines, in place of what it
 // defined before, under the names that its status says are accepted. One whose
 // status says nothing of names is judged as by AcceptNames first. It is not served

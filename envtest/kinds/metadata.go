@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -119,5 +120,13 @@ func validateEmbeddedResource(at *field.Path, object map[string]any) field.Error
 	if meta.Name == "" {
 		meta.Name = "fakename" // it may go without
 	}
-	return append(errs, validation.ValidateObjectMeta(meta, meta.Namespace != "", validation.NameIsDNSSubdomain, at.Child("metadata"))...)
+	return append(errs, validation.ValidateObjectMeta(meta, meta.Namespace != "", pathSegment, at.Child("metadata"))...)
+}
+
+// pathSegment is which names an embedded object, of whatever kind, may have.
+func pathSegment(name string, prefix bool) []string {
+	if prefix {
+		return content.IsPathSegmentPrefix(name)
+	}
+	return content.IsPathSegmentName(name)
 }
