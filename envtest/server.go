@@ -69,6 +69,9 @@ func NewServer(o *Options) *Server {
 	s.kinds = kinds.New(s.scheme, nil)
 	s.webhooks.resolve = o.orZero().ResolveService
 	s.admin = s.AddUser("admin", administrators)
+	if s.rbac {
+		s.installPolicy()
+	}
 	return s
 }
 
