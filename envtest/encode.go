@@ -48,7 +48,7 @@ func (s *Server) encoder(resource *kinds.Resource, f format) *encoder {
 // bytes returns an object's encoding: shared, not to be written to.
 func (e *encoder) bytes(o *storage.Object) ([]byte, error) {
 	return o.Encoded(e.cached, func() ([]byte, error) {
-		value, err := e.server.convert(o.Value, e.resource)
+		value, err := e.resource.Convert(o.Value, e.resource.GroupVersionKind.GroupVersion())
 		if err != nil {
 			return nil, err
 		}

@@ -13,13 +13,20 @@ import (
 // with something before, between and after them.
 func (e *encoder) page(p *page) ([]byte, error) {
 	items := make([][]byte, len(p.objects))
-	size := 0
 	for i, o := range p.objects {
 		b, err := e.bytes(o)
 		if err != nil {
 			return nil, fmt.Errorf("encode %s %s: %w", o.Resource, o.Key(), err)
 		}
 		items[i] = b
+	}
+	return e.join(p, items)
+}
+
+// join returns the bytes of a list of items' bytes.
+func (e *encoder) join(p *page, items [][]byte) ([]byte, error) {
+	size := 0
+	for _, b := range items {
 		size += len(b) + 8
 	}
 	if e.format.mediaType == runtime.ContentTypeProtobuf {

@@ -80,7 +80,7 @@ func (w *watcher) run(ctx context.Context) error {
 	cursor := w.server.store.Cursor(w.call.stored(), start)
 	bookmark := time.NewTimer(w.untilBookmark())
 	defer bookmark.Stop()
-	for ctx.Err() == nil {
+	for due := false; ctx.Err() == nil; {
 		changes, more, err := cursor.Next()
 		switch {
 		case errors.Is(err, storage.ErrDropped):
@@ -96,6 +96,11 @@ func (w *watcher) run(ctx context.Context) error {
 		if more == nil {
 			continue // perhaps there are more by now
 		}
+		if due {
+			w.bookmark(cursor.Position(), start)
+			bookmark.Reset(w.untilBookmark())
+			due = false
+		}
 		if err := w.stream.flush(); err != nil {
 			return nil // the client is gone
 		}
@@ -103,13 +108,17 @@ func (w *watcher) run(ctx context.Context) error {
 		case <-ctx.Done():
 		case <-more:
 		case <-bookmark.C:
-			if w.options.AllowWatchBookmarks && cursor.Position() > start {
-				w.stream.bookmark(cursor.Position(), false)
-			}
-			bookmark.Reset(w.untilBookmark())
+			due = true // once all that has happened so far is told
 		}
 	}
 	return nil
+}
+
+// bookmark tells how far the watch has come, if that is farther than where it began.
+func (w *watcher) bookmark(position, start uint64) {
+	if w.options.AllowWatchBookmarks && position > start {
+		w.stream.bookmark(position, false)
+	}
 }
 
 // begin sends the header, and all objects if they are wanted. It returns the
