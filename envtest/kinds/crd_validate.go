@@ -1,6 +1,8 @@
 package kinds
 
 import (
+	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -25,7 +27,8 @@ func validateCRD(crd, old *unstructured.Unstructured) field.ErrorList {
 	at := field.NewPath("spec")
 	errs = append(errs, d.validateSpec(at)...)
 	if old == nil {
-		return append(errs, d.validateStoredVersions()...)
+		errs = append(errs, d.validateStoredVersions()...)
+		return append(errs, d.validateApproval()...)
 	}
 	before, err := parseDefinition(old)
 	if err != nil {
@@ -76,6 +79,26 @@ func (d *definition) validateSpec(at *field.Path) field.ErrorList {
 		errs = append(errs, field.Invalid(at.Child("preserveUnknownFields"), true, "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"))
 	}
 	return append(errs, spec.Conversion.validate(at.Child("conversion"))...)
+}
+
+// approvalAnnotation says who has approved an API in a group of Kubernetes' own.
+const approvalAnnotation = "api-approved.kubernetes.io"
+
+func (d *definition) validateApproval() field.ErrorList {
+	group := "." + d.Spec.Group
+	if !strings.HasSuffix(group, ".k8s.io") && !strings.HasSuffix(group, ".kubernetes.io") {
+		return nil
+	}
+	at, see := field.NewPath("metadata", "annotations").Key(approvalAnnotation), ", see https://github.com/kubernetes/enhancements/pull/1111"
+	approval := d.Annotations[approvalAnnotation]
+	where, err := url.ParseRequestURI(approval)
+	switch {
+	case approval == "":
+		return field.ErrorList{field.Required(at, fmt.Sprintf("protected groups must have approval annotation %q", approvalAnnotation)+see)}
+	case strings.HasPrefix(approval, "unapproved"), err == nil && where.Host != "" && where.Scheme != "":
+		return nil
+	}
+	return field.ErrorList{field.Invalid(at, approval, fmt.Sprintf("protected groups must have approval annotation %q with either a URL or a reason starting with \"unapproved\"", approvalAnnotation)+see)}
 }
 
 func versionNames(versions []definitionVersion) []string {

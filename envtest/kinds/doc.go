@@ -40,7 +40,6 @@
 //	Registry               apiextensions-apiserver pkg/apiserver/customresource_handler.go (crdInfo)
 //	Registry.AcceptNames   apiextensions-apiserver pkg/controller/status/naming_controller.go
 //	Establish              apiextensions-apiserver pkg/controller/establish/establishing_controller.go
-//	Terminate, …Cleanup    apiextensions-apiserver pkg/controller/finalizer/crd_finalizer.go
 //	Resource.FieldManager  apiserver pkg/endpoints/installer.go; strategies in kubernetes pkg/registry
 //	Resource.Convert       kubernetes pkg/apis/{autoscaling,events}/v1/conversion.go
 //	Rules.Prune            apiextensions-apiserver pkg/apiserver/schema/pruning/algorithm.go

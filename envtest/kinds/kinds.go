@@ -18,7 +18,7 @@ import (
 // methods are safe for concurrent use, and reads take no lock.
 type Registry struct {
 	served   atomic.Pointer[served]
-	builtin  []*Resource
+	builtins *served
 	typed    *typedFields
 	webhooks *http.Client
 
@@ -47,6 +47,11 @@ func newServed(all []*Resource) *served {
 	return s
 }
 
+// has says whether a resource's path or kind is taken.
+func (s *served) has(r *Resource) bool {
+	return s.byPath[r.GroupVersionResource] != nil || s.byKind[r.GroupVersionKind] != nil
+}
+
 // Options tunes a Registry. The zero value, and nil, are ready to use.
 type Options struct {
 	// Webhooks calls conversion webhooks, with the URLs of their CRDs; a service is
@@ -62,8 +67,8 @@ func New(s *scheme.Scheme, o *Options) *Registry {
 	if o != nil {
 		r.webhooks = o.Webhooks
 	}
-	r.builtin = builtinResources(s, r.typed)
-	r.served.Store(newServed(r.builtin))
+	r.builtins = newServed(builtinResources(s, r.typed))
+	r.served.Store(r.builtins)
 	return r
 }
 
@@ -81,34 +86,11 @@ func (r *Registry) ForKind(gvk schema.GroupVersionKind) *Resource {
 	return r.served.Load().byKind[gvk]
 }
 
-// AcceptNames does what the controllers of CRDs do first with one that is new or
-// has changed: it returns a copy with acceptedNames and the conditions
-// NamesAccepted and Established (false, until Establish), judged beside the CRDs that SetCRD has been given; or
-// the CRD itself if its status says all of that already. A name that another CRD of
-// the group has is a *NameConflict besides.
-func (r *Registry) AcceptNames(crd *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	d, err := parseDefinition(crd)
-	if err != nil || d.namesSettled() {
-		return crd, err
-	}
-	r.mu.Lock()
-	conflict := d.acceptNames(slices.Collect(maps.Values(r.definitions)))
-	r.mu.Unlock()
-	next, err := d.writeStatus(crd)
-	if err != nil {
-		return crd, err
-	}
-	if conflict != nil {
-		return next, conflict
-	}
-	return next, nil
-}
-
 // SetCRD serves what a CustomResourceDefinition defines, in place of what it
 // defined before, under the names that its status says are accepted. One whose
 // status says nothing of names is judged as by AcceptNames first. It is not served
 // while its names are not accepted, unless it is established: a *NameConflict if
-// they are in conflict. A schema that makes no sense is an error, and what is
+// they are in conflict. A built-in resource is not replaced. A schema that makes no sense is an error, and what is
 // served stays as it was.
 func (r *Registry) SetCRD(crd *unstructured.Unstructured) error {
 	d, err := parseDefinition(crd)
@@ -148,8 +130,12 @@ func (r *Registry) RemoveCRD(name string) {
 func (r *Registry) publishLocked() {
 	var custom []*Resource
 	for _, resources := range r.custom {
-		custom = append(custom, resources...)
+		for _, resource := range resources {
+			if !r.builtins.has(resource) {
+				custom = append(custom, resource)
+			}
+		}
 	}
 	slices.SortFunc(custom, compareResources)
-	r.served.Store(newServed(append(slices.Clip(r.builtin), custom...)))
+	r.served.Store(newServed(append(slices.Clip(r.builtins.all), custom...)))
 }

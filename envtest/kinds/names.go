@@ -2,9 +2,11 @@ package kinds
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 )
 
@@ -71,9 +73,42 @@ func (d *definition) setNamesAccepted(conflict *NameConflict) {
 	}
 }
 
-// namesSettled says whether there is nothing to accept.
-func (d *definition) namesSettled() bool {
-	return reflect.DeepEqual(d.Spec.Names, d.Status.AcceptedNames) && d.condition(namesAccepted) != nil
+// AcceptNames does what the controllers of CRDs do first with one that is new or
+// has changed: it returns a copy with acceptedNames and the conditions NamesAccepted
+// and Established (false, until Establish), judged beside the CRDs that SetCRD has
+// been given; or the CRD itself if its status says all of that already. A name that
+// another CRD of the group has is a *NameConflict besides.
+func (r *Registry) AcceptNames(crd *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	d, err := parseDefinition(crd)
+	if err != nil {
+		return crd, err
+	}
+	before := d.Status
+	before.Conditions = slices.Clone(before.Conditions)
+	r.mu.Lock()
+	conflict := d.acceptNames(slices.Collect(maps.Values(r.definitions)))
+	r.mu.Unlock()
+	next := crd
+	if !reflect.DeepEqual(before, d.Status) {
+		if next, err = d.writeStatus(crd); err != nil {
+			return crd, err
+		}
+	}
+	if conflict != nil {
+		return next, conflict
+	}
+	return next, nil
+}
+
+// Establish does what they do then: it returns a copy of a CRD whose names are
+// accepted with the condition Established; or the CRD itself if there is nothing to do.
+func Establish(crd *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	d, err := parseDefinition(crd)
+	if err != nil || !d.is(namesAccepted) || d.is(established) {
+		return crd, err
+	}
+	d.setCondition(condition{Type: established, Status: "True", Reason: "InitialNamesAccepted", Message: "the initial names have been accepted"})
+	return d.writeStatus(crd)
 }
 
 // takenNames returns the names of resources and of kinds that other CRDs of d's
