@@ -38,7 +38,10 @@ func WaitFor[T client.Object](ctx context.Context, c *client.Direct, obj T, sati
 			}
 			return err == nil
 		})
-		if err = firstError(err, failed); err != nil {
+		if err == nil {
+			err = failed
+		}
+		if err != nil {
 			return last, waitError(ctx, gvk.Kind, key, err)
 		}
 		if satisfied(last) {
@@ -62,15 +65,6 @@ func WaitFor[T client.Object](ctx context.Context, c *client.Direct, obj T, sati
 		}
 	}
 	return last, waitError(ctx, gvk.Kind, key, context.Cause(ctx))
-}
-
-func firstError(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func waitError(ctx context.Context, kind string, key client.ObjectKey, err error) error {
