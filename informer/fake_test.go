@@ -53,6 +53,7 @@ type mapStore struct {
 	rv      string
 	refuse  func(puts []client.Object) error // nil: takes everything
 	changed func(objects map[client.ObjectKey]client.Object, rv string)
+	listed  func()
 }
 
 func newMapStore() *mapStore {
@@ -68,6 +69,9 @@ func (s *mapStore) Get(key client.ObjectKey) client.Object {
 func (s *mapStore) List() []client.Object {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.listed != nil {
+		s.listed()
+	}
 	return slices.Collect(maps.Values(s.objects))
 }
 

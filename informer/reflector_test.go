@@ -387,8 +387,8 @@ func TestOverdueStreamIsReplaced(t *testing.T) {
 		time.Sleep(2*minWatch + watchGrace)
 		synctest.Wait()
 		f.handler.want(t, "add a/11")
-		if got := len(f.server.got()); got != 3 {
-			t.Errorf("%d requests, want 3", got)
+		if got := len(f.server.got()); got != 3 || len(f.errors) != 0 {
+			t.Errorf("%d requests and errors %v, want 3 and none", got, f.errors)
 		}
 		f.stop()
 	})
