@@ -52,7 +52,7 @@ func (r *Resource) yieldItem(data []byte, decode func([]byte) (Object, error), y
 
 // eachJSONItem walks the list's top level; items are decoded one by one.
 func (r *Resource) eachJSONItem(body io.Reader, listed *metav1.ListMeta, yield func(Object, error) bool) error {
-	limited := &meter{r: body}
+	limited := &meter{r: body, limit: maxMessage}
 	limited.reset()
 	dec := json.NewDecoder(limited)
 	if _, err := dec.Token(); err != nil { // the brace
