@@ -423,6 +423,37 @@ func TestListDecodeError(t *testing.T) {
 	}
 }
 
+// Contract 4: what is no list is an error: an informer would take an empty one
+// for "everything was deleted".
+func TestListOfSomethingElse(t *testing.T) {
+	protobufStatus := wire(t, protobufType, &metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: "Failure"})
+	for name, body := range map[string][]byte{
+		"nothing":           nil,
+		"no kind":           []byte(`{}`),
+		"message":           []byte(`{"message":"go away"}`),
+		"status":            []byte(`{"kind":"Status","apiVersion":"v1","status":"Failure"}`),
+		"status, protobuf":  protobufStatus,
+		"no kind, protobuf": []byte("k8s\x00\x12\x00"),
+		"items is a number": []byte(`{"kind":"PodList","items":5}`),
+		"an array":          []byte(`[]`),
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := podsOf(t, bodies(t, &body), client.Typed).List(t.Context(), metav1.ListOptions{}, func(client.Object, error) bool { return true })
+			if err == nil || !strings.Contains(err.Error(), "list Pod") {
+				t.Errorf("error %v, want one", err)
+			}
+		})
+	}
+	for _, body := range []string{`{}`, `{"message":"go away"}`, `{"kind":"Status","apiVersion":"v1","status":"Failure"}`} {
+		for _, list := range []client.ObjectList{forms()[0].list(), forms()[2].list(), forms()[3].list()} {
+			s := newServer(t, answerJSON(200, body))
+			if err := s.List(t.Context(), list); err == nil {
+				t.Errorf("%T: no error for %s", list, body)
+			}
+		}
+	}
+}
+
 func TestListStopsWhenTold(t *testing.T) {
 	list := &corev1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "9"}, Items: []corev1.Pod{*served("a", "1"), *served("b", "2")}}
 	list.SetGroupVersionKind(podKind.GroupVersion().WithKind("PodList"))
