@@ -30,7 +30,7 @@ func TestBatchesAreSeenWholeOrNotAtAll(t *testing.T) {
 	}
 	done := make(chan struct{})
 	var readers sync.WaitGroup
-	for range 4 {
+	for range 2 {
 		readers.Go(func() {
 			for {
 				select {
@@ -49,7 +49,7 @@ func TestBatchesAreSeenWholeOrNotAtAll(t *testing.T) {
 			}
 		})
 	}
-	for v := 1; v < 200; v++ {
+	for v := 1; v < 60; v++ {
 		if err := x.Update(batch(fmt.Sprint(v)), nil, fmt.Sprint(v)); err != nil {
 			t.Fatal(err)
 		}

@@ -63,7 +63,7 @@ func TestDelegating(t *testing.T) {
 		t.Error(diff)
 	}
 	var live []string
-	for _, c := range s.calls {
+	for _, c := range s.all() {
 		live = append(live, c.Method)
 	}
 	if diff := cmp.Diff([]string{"GET", "GET", "PUT"}, live); diff != "" {

@@ -2,6 +2,7 @@ package client_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"reflect"
@@ -17,6 +18,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2/ktesting"
@@ -66,8 +68,16 @@ func TestTimeout(t *testing.T) {
 		}
 		start = time.Now()
 		lw := podsOf(t, s, client.Typed)
+		if _, err := lw.List(t.Context(), metav1.ListOptions{}, nil); !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != time.Minute {
+			t.Errorf("list: error %v after %v", err, time.Since(start))
+		}
+		start = time.Now()
 		if _, err := seen(timeout(t, time.Hour), lw); err != nil || time.Since(start) != time.Hour {
 			t.Errorf("watch: error %v after %v", err, time.Since(start))
+		}
+		calls := s.all()
+		if q := calls[len(calls)-1].Query; q.Has("timeout") {
+			t.Errorf("the watch was sent with %v", q)
 		}
 	})
 }

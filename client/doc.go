@@ -49,6 +49,9 @@
 //     most ten times.
 //  11. The configuration that New gets is not changed. There is no limit on
 //     requests but what it sets.
+//  12. The mapper makes no request before the first question. An unknown kind
+//     costs one discovery a second per group; a kind that is installed later is
+//     found; a broken group breaks no other, and is named.
 //
 // # Upstream
 //

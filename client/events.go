@@ -27,7 +27,7 @@ func framesOf(body *bufio.Reader) (frames, error) {
 	if protobuf {
 		return protobufFrames(body), nil
 	}
-	return jsonFrames(body), nil
+	return jsonFrames(body, maxMessage), nil
 }
 
 // protobufFrames reads [4 bytes of length][WatchEvent] over one buffer.
@@ -46,9 +46,10 @@ func protobufFrames(body *bufio.Reader) frames {
 	}
 }
 
-// jsonFrames reads {"type":…,"object":…} one after the other.
-func jsonFrames(body *bufio.Reader) frames {
-	limited := &meter{r: body}
+// jsonFrames reads {"type":…,"object":…} one after the other; limit bounds the
+// bytes of one.
+func jsonFrames(body io.Reader, limit int) frames {
+	limited := &meter{r: body, limit: limit}
 	dec := json.NewDecoder(limited)
 	var frame struct {
 		Type   string          `json:"type"`

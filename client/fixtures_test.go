@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"sync"
 	"testing"
 
@@ -137,24 +138,28 @@ func newServerWith(t testing.TB, cfg *rest.Config, answer http.HandlerFunc) *ser
 	return s
 }
 
+// all returns the requests so far.
+func (s *server) all() []call {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.calls)
+}
+
 // only returns the one request that there must have been.
 func (s *server) only(t testing.TB) call {
 	t.Helper()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.calls) != 1 {
-		t.Fatalf("%d requests, want 1: %+v", len(s.calls), s.calls)
+	calls := s.all()
+	if len(calls) != 1 {
+		t.Fatalf("%d requests, want 1: %+v", len(calls), calls)
 	}
-	return s.calls[0]
+	return calls[0]
 }
 
 // none fails the test if there was a request.
 func (s *server) none(t testing.TB) {
 	t.Helper()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.calls) != 0 {
-		t.Fatalf("%d requests, want none: %s %s", len(s.calls), s.calls[0].Method, s.calls[0].Path)
+	if calls := s.all(); len(calls) != 0 {
+		t.Fatalf("%d requests, want none: %s %s", len(calls), calls[0].Method, calls[0].Path)
 	}
 }
 

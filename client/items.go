@@ -52,7 +52,7 @@ func (r *Resource) yieldItem(data []byte, decode func([]byte) (Object, error), y
 
 // eachJSONItem walks the list's top level; items are decoded one by one.
 func (r *Resource) eachJSONItem(body io.Reader, listed *metav1.ListMeta, yield func(Object, error) bool) error {
-	limited := &meter{r: body}
+	limited := &meter{r: body, limit: maxMessage}
 	limited.reset()
 	dec := json.NewDecoder(limited)
 	if _, err := dec.Token(); err != nil { // the brace
@@ -83,8 +83,10 @@ func (r *Resource) eachJSONItem(body io.Reader, listed *metav1.ListMeta, yield f
 			return err
 		}
 	}
-	_, err := dec.Token() // the closing brace
-	return err
+	if _, err := dec.Token(); err != nil { // the closing brace
+		return err
+	}
+	return r.checkListKind(kind)
 }
 
 // eachElement yields the elements of the array that comes next; null is none.
@@ -121,10 +123,11 @@ func (r *Resource) eachProtobufItem(body *bufio.Reader, listed *metav1.ListMeta,
 		return errWire
 	}
 	var buf bytes.Buffer
+	var kind string
 	for complete := false; ; {
 		num, size, err := readField(body)
 		if err == io.EOF && complete {
-			return nil
+			return r.checkListKind(kind)
 		}
 		if err != nil {
 			return err
@@ -148,7 +151,7 @@ func (r *Resource) eachProtobufItem(body *bufio.Reader, listed *metav1.ListMeta,
 			if err != nil {
 				return err
 			}
-			if gvk.Kind == "Status" {
+			if kind = gvk.Kind; kind == "Status" {
 				return errStatusReply
 			}
 		}

@@ -225,7 +225,9 @@ func TestListWatchDoesNotRetry(t *testing.T) {
 // Contract 9: one object that cannot be decoded is named, and the rest comes.
 func TestWatchDecodeError(t *testing.T) {
 	bad := []byte(`{"type":"MODIFIED","object":{"kind":"Pod","apiVersion":"v1","metadata":{"name":"bad","namespace":"ns","resourceVersion":"2"},"spec":{"nodeName":5}}}` + "\n")
-	for name, bad := range map[string][]byte{"": bad, "other kind": bytes.Replace(bad, []byte(`"kind":"Pod"`), []byte(`"kind":"Node"`), 1)} {
+	other := bytes.ReplaceAll(bad, []byte(`"kind":"Pod"`), []byte(`"kind":"Node"`))
+	other = bytes.ReplaceAll(other, []byte(`"nodeName":5`), nil)
+	for name, bad := range map[string][]byte{"does not fit": bad, "other kind": other} {
 		t.Run(name, func(t *testing.T) {
 			s := newServer(t, stream(jsonType, frame(t, jsonType, "ADDED", served("a", "1")), bad, frame(t, jsonType, "ADDED", served("b", "3"))))
 			got, err := seen(t.Context(), podsOf(t, s, client.Typed))
@@ -286,8 +288,10 @@ func TestWatchEndsWithContext(t *testing.T) {
 // The same over a transport whose body does not listen to the context.
 func TestWatchClosesDeafBody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r, w := io.Pipe()
+		var w *io.PipeWriter
 		cfg := &rest.Config{Host: "http://server", Transport: roundTripper(func(*http.Request) (*http.Response, error) {
+			var r *io.PipeReader
+			r, w = io.Pipe()
 			return &http.Response{StatusCode: 200, Body: r}, nil
 		})}
 		c, err := client.New(cfg, &client.Options{Scheme: testScheme(t), Mapper: testMapper()})
@@ -299,6 +303,12 @@ func TestWatchClosesDeafBody(t *testing.T) {
 		got, err := seen(ctx, podsOf(t, &server{Direct: c}, client.Typed))
 		if err != nil || got != nil {
 			t.Errorf("events %v, error %v", got, err)
+		}
+		ctx, cancel = context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		_, err = podsOf(t, &server{Direct: c}, client.Typed).List(ctx, metav1.ListOptions{}, nil)
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("list: error %v does not say that the context ended", err)
 		}
 		if _, err := w.Write([]byte("x")); err != io.ErrClosedPipe {
 			t.Errorf("the body is not closed: %v", err)
@@ -377,9 +387,11 @@ func TestListBreaksOff(t *testing.T) {
 	for _, media := range []string{jsonType, protobufType} {
 		data := wire(t, media, list)
 		data = bytes.TrimRight(data, "\n\x00\"\x1a\x22") // what may be missing at the end without harm
+		var body []byte
+		lw := podsOf(t, bodies(t, &body), client.Typed)
 		for cut := range data {
-			s := newServer(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(data[:cut]) })
-			_, err := podsOf(t, s, client.Typed).List(t.Context(), metav1.ListOptions{}, func(client.Object, error) bool { return true })
+			body = data[:cut]
+			_, err := lw.List(t.Context(), metav1.ListOptions{}, func(client.Object, error) bool { return true })
 			if err == nil {
 				t.Fatalf("%s: no error though only %d of %d bytes came", media, cut, len(data))
 			}
@@ -408,6 +420,37 @@ func TestListDecodeError(t *testing.T) {
 	}
 	if bad == nil || bad.Key.Name != "bad" || bad.Kind != podKind || bad.ResourceVersion != "2" {
 		t.Errorf("decode error %v", bad)
+	}
+}
+
+// Contract 4: what is no list is an error: an informer would take an empty one
+// for "everything was deleted".
+func TestListOfSomethingElse(t *testing.T) {
+	protobufStatus := wire(t, protobufType, &metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: "Failure"})
+	for name, body := range map[string][]byte{
+		"nothing":           nil,
+		"no kind":           []byte(`{}`),
+		"message":           []byte(`{"message":"go away"}`),
+		"status":            []byte(`{"kind":"Status","apiVersion":"v1","status":"Failure"}`),
+		"status, protobuf":  protobufStatus,
+		"no kind, protobuf": []byte("k8s\x00\x12\x00"),
+		"items is a number": []byte(`{"kind":"PodList","items":5}`),
+		"an array":          []byte(`[]`),
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := podsOf(t, bodies(t, &body), client.Typed).List(t.Context(), metav1.ListOptions{}, func(client.Object, error) bool { return true })
+			if err == nil || !strings.Contains(err.Error(), "list Pod") {
+				t.Errorf("error %v, want one", err)
+			}
+		})
+	}
+	for _, body := range []string{`{}`, `{"message":"go away"}`, `{"kind":"Status","apiVersion":"v1","status":"Failure"}`} {
+		for _, list := range []client.ObjectList{forms()[0].list(), forms()[2].list(), forms()[3].list()} {
+			s := newServer(t, answerJSON(200, body))
+			if err := s.List(t.Context(), list); err == nil {
+				t.Errorf("%T: no error for %s", list, body)
+			}
+		}
 	}
 }
 

@@ -399,7 +399,7 @@ func TestMistakesAreNotSent(t *testing.T) {
 func TestOptionsAreNotWrittenTo(t *testing.T) {
 	mine := &client.DeleteOptions{GracePeriodSeconds: new(int64(1))}
 	var o client.DeleteOptions
-	if err := o.ApplyOptions([]client.DeleteOption{mine, client.GracePeriodSeconds(9), client.DryRunAll}); err != nil {
+	if err := o.ApplyOptions([]client.DeleteOption{mine, client.DryRunAll}); err != nil {
 		t.Fatal(err)
 	}
 	*o.GracePeriodSeconds = 10

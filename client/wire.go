@@ -142,14 +142,15 @@ func noEOF(err error) error {
 	return err
 }
 
-// meter is a reader that refuses to give out more than maxMessage bytes
-// between two calls of reset.
+// meter is a reader that gives out no more than limit bytes, and what one more
+// Read may bring, between two calls of reset.
 type meter struct {
-	r    io.Reader
-	left int
+	r     io.Reader
+	limit int
+	left  int
 }
 
-func (m *meter) reset() { m.left = maxMessage }
+func (m *meter) reset() { m.left = m.limit }
 
 func (m *meter) Read(p []byte) (int, error) {
 	if m.left <= 0 {

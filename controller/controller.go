@@ -168,7 +168,7 @@ func (c *Controller[K]) Start(ctx context.Context) error {
 	for _, w := range watches {
 		w.wait()
 	}
-	logger.Info("Controller ended", "err", err)
+	logger.Info("Controller ended")
 	return err
 }
 

@@ -155,10 +155,12 @@ func TestRetryKeepsPriority(t *testing.T) {
 	}
 }
 
+func nilMap() map[string]int { return nil }
+
 // Case 37; contract 4.
 func TestPanickingKeyCostsNoOtherKey(t *testing.T) {
 	for name, panics := range map[string]func(){
-		"nil map": func() { var m map[string]int; m["a"] = 1 },
+		"nil map": func() { nilMap()["a"] = 1 },
 		"error":   func() { panic(errors.New("an error value")) },
 		"string":  func() { panic("a string") },
 	} {

@@ -143,15 +143,32 @@ func (m mapHandler[K]) Generic(ctx context.Context, e GenericEvent, q Adder[K]) 
 func (m mapHandler[K]) enqueue(ctx context.Context, q Adder[K], priority int, objects ...client.Object) {
 	var keys []K
 	for _, object := range objects {
-		for _, key := range m.fn(ctx, object) {
-			if !slices.Contains(keys, key) {
-				keys = append(keys, key)
-			}
-		}
+		keys = append(keys, m.fn(ctx, object)...)
 	}
-	if len(keys) > 0 {
+	if keys = distinct(keys); len(keys) > 0 {
 		q.AddWith(workqueue.AddOptions{Priority: priority}, keys...)
 	}
+}
+
+// distinct returns each key once, where it first stands. A handful is searched;
+// a function that returns thousands of keys gets a set.
+func distinct[K comparable](keys []K) []K {
+	const handful = 16
+	if len(keys) <= handful {
+		first := keys[:0:0]
+		for _, key := range keys {
+			if !slices.Contains(first, key) {
+				first = append(first, key)
+			}
+		}
+		return first
+	}
+	seen := make(map[K]struct{}, len(keys))
+	return slices.DeleteFunc(slices.Clone(keys), func(key K) bool {
+		_, again := seen[key]
+		seen[key] = struct{}{}
+		return again
+	})
 }
 
 func (m mapHandler[K]) Validate() error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -37,6 +38,12 @@ func TestHandlers(t *testing.T) {
 	on := func(node, rv string) *corev1.Pod {
 		return pod("ns", "p", func(p *corev1.Pod) { p.Spec.NodeName, p.ResourceVersion = node, rv })
 	}
+	var many []controller.Request
+	var manyKeys []string
+	for i := range 1000 {
+		many = append(many, request("a", strconv.Itoa(i)))
+		manyKeys = append(manyKeys, "a/"+strconv.Itoa(i))
+	}
 	object := controller.EnqueueRequestForObject{}
 	mapped := controller.EnqueueRequestsFromMapFunc(nodeOf)
 	for _, tt := range []struct {
@@ -59,6 +66,9 @@ func TestHandlers(t *testing.T) {
 		{"map: one key twice", controller.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []controller.Request {
 			return []controller.Request{request("a", "b"), request("a", "c"), request("a", "b")}
 		}), controller.GenericEvent{Object: on("n1", "1")}, []string{"a/b", "a/c"}},
+		{"map: many keys, each twice", controller.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []controller.Request {
+			return slices.Concat(many, many)
+		}), controller.GenericEvent{Object: on("n1", "1")}, manyKeys},
 		{"map: nothing", controller.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []controller.Request { return nil }),
 			controller.GenericEvent{Object: on("n1", "1")}, nil},
 		{"funcs: none", controller.HandlerFuncs[controller.Request]{}, controller.CreateEvent{Object: on("n1", "1")}, nil},

@@ -21,7 +21,7 @@ func TestTerminalErrorIsFoundAtAnyDepthAndSeenThrough(t *testing.T) {
 	if want := "reconcile: terminal error: read: EOF"; err.Error() != want {
 		t.Errorf("text is %q, want %q", err, want)
 	}
-	if errors.Is(io.EOF, controller.TerminalError(nil)) {
+	if ordinary := fmt.Errorf("read: %w", io.EOF); errors.Is(ordinary, controller.TerminalError(nil)) {
 		t.Error("an ordinary error counts as terminal")
 	}
 	if got := controller.TerminalError(nil).Error(); got != "terminal error" {

@@ -40,14 +40,20 @@ type Delta struct {
 	ResourceVersion string
 }
 
-// DeltaFIFO hands deltas from one producer, a Reflector, to one consumer, in
-// the order in which they came. Upstream: client-go's cache.RealFIFO and
+// DeltaFIFO hands deltas from a Reflector to one consumer, in the order in
+// which they came. Upstream: client-go's cache.RealFIFO and
 // cache.DeltaFIFO; the package comment tells the three apart.
 type DeltaFIFO struct {
-	mu      sync.Mutex    // guards the fields below; the channels are made under it
-	queue   []Delta       // oldest first
-	refusal error         // why the consumer could not take a delta; nil when it could
-	refused chan struct{} // closed while refusal is set
+	// Invariants, which valid checks (fuzz_test.go):
+	//
+	//  1. queue has at most maxQueued deltas.
+	//  2. refused is closed exactly while there is a refusal, and then queue is
+	//     empty.
+
+	mu      sync.Mutex
+	queue   []Delta       // +checklocks:mu; oldest first
+	refusal error         // +checklocks:mu; why the consumer could not take a delta; nil when it could
+	refused chan struct{} // +checklocks:mu
 
 	filled chan struct{} // holds one token when queue may not be empty
 	space  chan struct{} // holds one token when queue may have space

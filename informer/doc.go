@@ -59,7 +59,7 @@
 //	eventLog       client-go tools/cache/shared_informer.go (sharedProcessor, processorListener)
 //	backoff        apimachinery pkg/util/wait
 //
-// Differs on purpose, the DeltaFIFO. Upstream has had two.
+// Differs on purpose: the DeltaFIFO. Upstream has had two.
 //
 // The classic one, of most tutorials, is a map from key to the deltas of that key
 // and a queue of keys: a key that changes while it waits gets its deltas
@@ -82,7 +82,7 @@
 // nothing that follows is taken until the next Replaced, so that there is no
 // hole that a higher resourceVersion hides.
 //
-// Differs on purpose, the rest: the watch resumes after every error that does not
+// Differs on purpose: all else. The watch resumes after every error that does not
 // forbid it, where upstream lists the world again; a store's or a transform's
 // refusal is retried, where upstream loses the object; one log with a cursor per
 // handler, where upstream has three goroutines and a ring for each; a panic of a

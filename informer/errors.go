@@ -130,9 +130,9 @@ func retryAfter(err error) time.Duration {
 type errorLog struct {
 	name string
 
-	mu   sync.Mutex // guards what follows
-	text string
-	when time.Time
+	mu   sync.Mutex
+	text string    // +checklocks:mu; the last that was logged
+	when time.Time // +checklocks:mu; and when
 }
 
 func (l *errorLog) log(ctx context.Context, err error) {

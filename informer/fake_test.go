@@ -53,6 +53,7 @@ type mapStore struct {
 	rv      string
 	refuse  func(puts []client.Object) error // nil: takes everything
 	changed func(objects map[client.ObjectKey]client.Object, rv string)
+	listed  func()
 }
 
 func newMapStore() *mapStore {
@@ -68,6 +69,9 @@ func (s *mapStore) Get(key client.ObjectKey) client.Object {
 func (s *mapStore) List() []client.Object {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.listed != nil {
+		s.listed()
+	}
 	return slices.Collect(maps.Values(s.objects))
 }
 
@@ -242,14 +246,14 @@ func (s *script) List(ctx context.Context, opts metav1.ListOptions, yield func(c
 	s.mu.Unlock()
 	for _, o := range a.objects {
 		if !yield(o.DeepCopyObject().(client.Object), nil) {
-			return metav1.ListMeta{}, ctx.Err()
+			return metav1.ListMeta{}, nil
 		}
 	}
 	if a.bad != nil && !yield(nil, a.bad) {
 		return metav1.ListMeta{}, nil
 	}
 	if !sleep(ctx, a.after) {
-		return metav1.ListMeta{}, ctx.Err()
+		return metav1.ListMeta{}, nil // its context's end is no error of its own
 	}
 	return metav1.ListMeta{ResourceVersion: a.rv, Continue: a.next}, a.err
 }

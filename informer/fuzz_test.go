@@ -3,9 +3,25 @@ package informer
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strconv"
 	"testing"
 )
+
+// valid checks the invariants of a DeltaFIFO.
+func (f *DeltaFIFO) valid() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch {
+	case len(f.queue) > maxQueued:
+		return fmt.Errorf("%d deltas wait, at most %d may (invariant 1)", len(f.queue), maxQueued)
+	case closed(f.refused) != (f.refusal != nil):
+		return fmt.Errorf("the refusal is %v, closed is %v (invariant 2)", f.refusal, closed(f.refused))
+	case f.refusal != nil && len(f.queue) > 0:
+		return fmt.Errorf("%d deltas wait behind a refusal (invariant 2)", len(f.queue))
+	}
+	return nil
+}
 
 // FuzzDeltaFIFO drives a DeltaFIFO beside a plain slice. Each byte is one
 // operation.
@@ -55,7 +71,10 @@ func FuzzDeltaFIFO(f *testing.F) {
 				fifo.Refuse(refusal)
 				model = nil
 			}
-			if got := fifo.Refusal(); got != refusal || closed(fifo.Refused()) != (refusal != nil) {
+			if err := fifo.valid(); err != nil {
+				t.Fatalf("op %d: %v", n, err)
+			}
+			if got := fifo.Refusal(); got != refusal {
 				t.Fatalf("op %d: the refusal is %v, want %v", n, got, refusal)
 			}
 		}

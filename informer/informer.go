@@ -17,11 +17,10 @@ type Informer struct {
 	reflector *Reflector
 	processor *processor
 
-	// mu guards what follows. It is taken before the processor's.
-	mu       sync.Mutex
-	running  bool
-	start    func(*Registration) // starts a handler's goroutine; nil when Run is not there to own it
-	handlers []*Registration     // in the order in which they came
+	mu       sync.Mutex          // taken before the processor's
+	running  bool                // +checklocks:mu
+	start    func(*Registration) // +checklocks:mu; starts a handler's goroutine; nil when Run is not there to own it
+	handlers []*Registration     // +checklocks:mu; in the order in which they came
 }
 
 // New returns an Informer that does nothing until Run.

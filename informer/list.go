@@ -88,7 +88,7 @@ func (r *Reflector) page(ctx context.Context, opts metav1.ListOptions) (page, er
 		} else if obj, bad = r.transform(obj); bad == nil {
 			p.objects = append(p.objects, obj)
 		}
-		return bad == nil && ctx.Err() == nil
+		return bad == nil
 	})
 	switch {
 	case bad != nil:
@@ -97,7 +97,7 @@ func (r *Reflector) page(ctx context.Context, opts metav1.ListOptions) (page, er
 		return page{}, err
 	}
 	p.ListMeta = meta
-	return p, ctx.Err()
+	return p, ctx.Err() // a list that ctx has cut short is not whole
 }
 
 // transform applies the Transform function. This is the only place that does, and

@@ -181,7 +181,7 @@ func (s *modelServer) listVersion(opts metav1.ListOptions) (int, error) {
 	case opts.ResourceVersion == "":
 		return s.rv, nil
 	}
-	asked = max(asked, 1)
+	asked = max(asked, s.floor, 1)               // what is forgotten is not listed
 	return asked + s.rnd.IntN(s.rv-asked+1), nil // anything not older
 }
 
@@ -458,8 +458,8 @@ func runModel(t *testing.T, seed uint64) {
 	m.server.mu.Lock()
 	m.server.faults = false
 	m.server.mu.Unlock()
-	m.server.change() // a bookmark follows, if nothing else
-	time.Sleep(2*minWatch + watchGrace + time.Minute)
+	m.server.change()                                   // a bookmark follows, if nothing else
+	time.Sleep(2*minWatch + watchGrace + 2*time.Minute) // a stall, then a back-off or two
 	synctest.Wait()
 	m.waits.Wait()
 

@@ -15,10 +15,10 @@ type processor struct {
 
 	// mu is held while a batch goes into the store and the log, and while a new
 	// handler takes its snapshot of the one and its place in the other: so
-	// these fit together exactly. It guards what follows.
+	// these fit together exactly.
 	mu      sync.Mutex
-	log     *eventLog
-	objects int // how many the store has
+	log     *eventLog // +checklocks:mu
+	objects int       // +checklocks:mu; how many the store has
 }
 
 func newProcessor(store Store) *processor {
@@ -56,6 +56,8 @@ func (p *processor) process(batch []Delta) error {
 
 // updateLocked puts single changes into the store, in one step, and then each of
 // them into the log.
+//
+// +checklocks:p.mu
 func (p *processor) updateLocked(deltas []Delta) error {
 	step := newChange(p.store)
 	resourceVersion := p.progress.at()
@@ -82,6 +84,8 @@ func (p *processor) updateLocked(deltas []Delta) error {
 
 // replaceLocked makes the store what the server has, in one step, and puts the
 // difference into the log: first what is gone, then what is new or changed.
+//
+// +checklocks:p.mu
 func (p *processor) replaceLocked(d Delta) error {
 	initial := !closed(p.synced)
 	objects, events := difference(p.store.List(), d.Objects, initial)
@@ -101,6 +105,8 @@ func (p *processor) replaceLocked(d Delta) error {
 }
 
 // resyncLocked puts every object into the log, as an update that changes nothing.
+//
+// +checklocks:p.mu
 func (p *processor) resyncLocked() {
 	objects := p.store.List()
 	events := make([]event, 0, len(objects))

@@ -21,11 +21,11 @@ type pipe struct {
 	informer  *Informer
 }
 
-func newPipe(t *testing.T) *pipe {
+func newPipe(t *testing.T, o *HandlerOptions) *pipe {
 	store := newMapStore()
 	i := New(nil, store, nil)
 	p := &pipe{fifo: i.fifo, processor: i.processor, store: store, handler: &recorder{}, informer: i}
-	r, err := i.AddHandler(p.handler, nil)
+	r, err := i.AddHandler(p.handler, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,7 +188,7 @@ func TestDeltasThatWaitForTheConsumer(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				p := newPipe(t)
+				p := newPipe(t, nil)
 				if len(tt.before) > 0 {
 					p.push(t, tt.before...)
 					p.drain(t)
@@ -209,10 +209,46 @@ func TestDeltasThatWaitForTheConsumer(t *testing.T) {
 	}
 }
 
+// Case 17: a resync tells what is true when its turn comes.
+func TestResyncKeepsItsPlaceInTheQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPipe(t, &HandlerOptions{Resync: true})
+		p.push(t, replaced("10", obj("x", "5")))
+		p.drain(t)
+		p.push(t, put(obj("x", "16")), Delta{Type: Resync}, put(obj("x", "17")), gone(obj("x", "18")), Delta{Type: Resync})
+		p.drain(t)
+		p.handler.want(t, "initial x/5", "update x/5->16", "update x/16->16", "update x/16->17", "delete x/18")
+	})
+}
+
+// Contract 8: no batch comes between a new handler's snapshot and its place in
+// the log, and none is half done when it comes.
+func TestHandlersJoinBetweenBatches(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPipe(t, nil)
+		locked := 0
+		check := func() {
+			if locked++; p.processor.mu.TryLock() {
+				t.Error("the processor's lock is free")
+			}
+		}
+		p.store.listed = check
+		p.store.changed = func(map[client.ObjectKey]client.Object, string) { check() }
+		p.push(t, replaced("10"), put(obj("x", "16")))
+		p.drain(t)
+		if _, err := p.informer.AddHandler(&recorder{}, nil); err != nil {
+			t.Fatal(err)
+		}
+		if locked != 4 { // a list and a replace, an update, a list for the handler
+			t.Errorf("checked %d times, want 4", locked)
+		}
+	})
+}
+
 // Contract 5 and 6: one step for the store, then the handlers.
 func TestStoreIsUpdatedInOneStepBeforeAnyHandlerHears(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newPipe(t)
+		p := newPipe(t, nil)
 		steps := 0
 		p.store.changed = func(map[client.ObjectKey]client.Object, string) { steps++ }
 		p.push(t, replaced("10", obj("a", "5"), obj("b", "6")))
@@ -235,7 +271,7 @@ func TestStoreIsUpdatedInOneStepBeforeAnyHandlerHears(t *testing.T) {
 // An object that a relist shows unchanged stays the one that it was.
 func TestUnchangedObjectsAreKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newPipe(t)
+		p := newPipe(t, nil)
 		first := obj("x", "9")
 		p.push(t, replaced("10", first), replaced("20", obj("x", "9")))
 		p.drain(t)
@@ -247,7 +283,7 @@ func TestUnchangedObjectsAreKept(t *testing.T) {
 
 func TestRefusedBatchLeavesEverythingAsItWas(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newPipe(t)
+		p := newPipe(t, nil)
 		p.push(t, replaced("10", obj("a", "5")))
 		p.drain(t)
 		p.handler.take()
@@ -276,7 +312,7 @@ func TestWaitForReturnsWhenTheStoreIsThere(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				p := newPipe(t)
+				p := newPipe(t, nil)
 				p.push(t, replaced("99", obj("x", "5")))
 				p.drain(t)
 				if err := p.informer.WaitFor(t.Context(), "99"); err != nil {
@@ -305,7 +341,7 @@ func TestWaitForReturnsWhenTheStoreIsThere(t *testing.T) {
 
 func TestWaitForEndsWithItsContextAndRejectsNonsense(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newPipe(t)
+		p := newPipe(t, nil)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if err := p.informer.WaitFor(ctx, "5"); !errors.Is(err, context.DeadlineExceeded) {

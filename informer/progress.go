@@ -12,9 +12,9 @@ import (
 // progress is how far a store has come, and who waits for it to come further.
 // The zero value is ready to use.
 type progress struct {
-	mu              sync.Mutex // guards what follows
-	resourceVersion string
-	waiters         []waiter
+	mu              sync.Mutex
+	resourceVersion string   // +checklocks:mu
+	waiters         []waiter // +checklocks:mu
 }
 
 type waiter struct {

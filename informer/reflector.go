@@ -8,16 +8,21 @@ import (
 
 // State is what a Reflector is doing.
 //
-//	        Run              listed
-//	Idle ───────► Listing ────────────► Watching ◄──┐
-//	 ▲              ▲  │                 │  │  ▲    │ the stream ended well:
-//	 │              │  │ failed          │  │  └────┘ watch on
-//	 │              │  ▼                 │  │
-//	 │              │ BackingOff ◄───────┘  │ failed
-//	 │              │  │   │                │
-//	 │              └──┘   └──► Watching    │
-//	 │                list     watch on     │
-//	 └── the context ended, in any state ◄──┘
+//	       Run             listed               ended well:
+//	Idle ───────► Listing ─────────► Watching ──┐ watch on
+//	 ▲      ┌───► │     ▲            │    ▲ ▲   │
+//	 │      └─────┤     │            │    │ └───┘
+//	 │  the place │     │            │    │
+//	 │   is lost: │     │            │    │
+//	 │   list the │     │            │    │
+//	 │     newest │fails│list   fails│    │watch on
+//	 │            ▼     │            ▼    │
+//	 │          ┌───────┴─────────────────┴──┐
+//	 │          │         BackingOff         │
+//	 │          └────────────────────────────┘
+//	 └── from each of them, when the context ends
+//
+// step.next decides, and says why, at each transition.
 type State int
 
 // The states of a Reflector.

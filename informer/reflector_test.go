@@ -380,6 +380,22 @@ func TestServerWithoutBookmarksIsWatchedOnFromTheLastEvent(t *testing.T) {
 	})
 }
 
+// Clients that begin together must not end together.
+func TestWatchTimeoutsDiffer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := start(t, &script{lists: []listing{{rv: "10"}}, watches: []stream{{after: time.Minute}}}, Options{})
+		time.Sleep(time.Hour)
+		seen := map[int64]bool{}
+		for _, r := range f.server.got()[1:] {
+			seen[*r.opts.TimeoutSeconds] = true
+		}
+		if len(seen) < 2 {
+			t.Errorf("60 watches ask for the timeouts %v", seen)
+		}
+		f.stop()
+	})
+}
+
 // A stream that says nothing, and does not end when it should, is dead.
 func TestOverdueStreamIsReplaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -387,8 +403,8 @@ func TestOverdueStreamIsReplaced(t *testing.T) {
 		time.Sleep(2*minWatch + watchGrace)
 		synctest.Wait()
 		f.handler.want(t, "add a/11")
-		if got := len(f.server.got()); got != 3 {
-			t.Errorf("%d requests, want 3", got)
+		if got := len(f.server.got()); got != 3 || len(f.errors) != 0 {
+			t.Errorf("%d requests and errors %v, want 3 and none", got, f.errors)
 		}
 		f.stop()
 	})
@@ -629,8 +645,8 @@ func TestRunEndsWithItsContext(t *testing.T) {
 				f := start(t, server, Options{})
 				time.Sleep(100 * time.Millisecond)
 				f.stop()
-				if s := f.Status(); s.State != Idle {
-					t.Errorf("state %v, want %v", s.State, Idle)
+				if s := f.Status(); s.State != Idle || s.Objects != 0 {
+					t.Errorf("status %+v, want %v and no half a list", s, Idle)
 				}
 			})
 		})

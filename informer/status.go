@@ -38,8 +38,8 @@ type HandlerStatus struct {
 
 // reflectorStatus is the part of a Status that a Reflector knows.
 type reflectorStatus struct {
-	mu sync.Mutex // guards s
-	s  Status
+	mu sync.Mutex
+	s  Status // +checklocks:mu
 }
 
 func (r *reflectorStatus) update(f func(*Status)) {

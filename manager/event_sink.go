@@ -70,8 +70,8 @@ type eventSink struct {
 
 // seriesKey is what two events have in common that are the same one again.
 type seriesKey struct {
-	eventtype, reason, note, controller string
-	regarding                           corev1.ObjectReference // without resourceVersion
+	eventtype, reason, action, note, controller string
+	regarding, related                          corev1.ObjectReference // without resourceVersion
 }
 
 // series is an event that was written, and how often it came.
@@ -188,8 +188,14 @@ func (s *eventSink) handle(ctx, requests context.Context, event *eventsv1.Event)
 
 // observe finds the series that an event belongs to, and counts it there.
 func (s *eventSink) observe(event *eventsv1.Event) *series {
-	key := seriesKey{event.Type, event.Reason, event.Note, event.ReportingController, event.Regarding}
-	key.regarding.ResourceVersion = ""
+	key := seriesKey{
+		eventtype: event.Type, reason: event.Reason, action: event.Action, note: event.Note,
+		controller: event.ReportingController, regarding: event.Regarding,
+	}
+	if event.Related != nil {
+		key.related = *event.Related
+	}
+	key.regarding.ResourceVersion, key.related.ResourceVersion = "", ""
 	at := event.EventTime.Time
 	known := s.series.get(key)
 	if known == nil || at.Sub(known.last) > seriesGap {

@@ -27,8 +27,7 @@ const (
 
 // EventRecorder emits events about objects, for people to see in kubectl describe. It
 // writes events.k8s.io/v1: the server shows the same object as core/v1, which
-// is what kubectl reads, and checks it more strictly. That API wants an action,
-// what was being done; it is the reason once more.
+// is what kubectl reads, and checks it more strictly.
 //
 // Its methods never block and never fail: an event that cannot be emitted is
 // counted and logged. What they are told is public to all who may read events.
@@ -43,11 +42,13 @@ func newEventRecorder(name string, sink *eventSink) *EventRecorder {
 	return &EventRecorder{name: name, instance: truncate(name+"-"+cmp.Or(host, "unknown"), maxField), sink: sink}
 }
 
-// Event emits an event about obj, now, in obj's namespace; in "default" if it has
-// none. eventtype is corev1.EventTypeNormal or EventTypeWarning. The reason is a
-// word for machines in at most 128 bytes; of the message 1024 bytes are kept.
-func (r *EventRecorder) Event(obj client.Object, eventtype, reason, message string) {
-	event, err := r.event(obj, eventtype, reason, message)
+// Eventf emits an event about regarding, now, in that object's namespace; in
+// "default" if it has none. related is a second object that it concerns, or nil.
+// eventtype is corev1.EventTypeNormal or EventTypeWarning. The reason says why,
+// and the action what was being done, each in a word for machines of at most 128
+// bytes. The note is a format for people; 1024 bytes of it are kept.
+func (r *EventRecorder) Eventf(regarding, related client.Object, eventtype, reason, action, note string, args ...any) {
+	event, err := r.event(regarding, related, eventtype, reason, action, fmt.Sprintf(note, args...))
 	if err != nil {
 		r.sink.refuse(err, r.name, reason)
 		return
@@ -55,51 +56,70 @@ func (r *EventRecorder) Event(obj client.Object, eventtype, reason, message stri
 	r.sink.emit(event)
 }
 
-// Eventf is Event with a format.
-func (r *EventRecorder) Eventf(obj client.Object, eventtype, reason, format string, args ...any) {
-	r.Event(obj, eventtype, reason, fmt.Sprintf(format, args...))
-}
-
-// event makes the event, or says what the caller got wrong. It reads obj now: by
-// the time it is written the caller may have changed obj.
-func (r *EventRecorder) event(obj client.Object, eventtype, reason, message string) (*eventsv1.Event, error) {
-	if isNil(obj) {
-		return nil, errors.New("the object is nil")
-	}
+// event makes the event, or says what the caller got wrong. It reads the objects
+// now: by the time it is written the caller may have changed them.
+func (r *EventRecorder) event(regarding, related client.Object, eventtype, reason, action, note string) (*eventsv1.Event, error) {
 	if eventtype != corev1.EventTypeNormal && eventtype != corev1.EventTypeWarning {
 		return nil, fmt.Errorf("the type is %q, neither Normal nor Warning", eventtype)
 	}
-	if reason == "" || len(reason) > maxField {
-		return nil, fmt.Errorf("the reason has %d bytes, not 1 to %d", len(reason), maxField)
+	if err := checkWord("reason", reason); err != nil {
+		return nil, err
+	}
+	if err := checkWord("action", action); err != nil {
+		return nil, err
 	}
 	if bad := validation.IsQualifiedName(r.name); len(bad) > 0 {
 		return nil, fmt.Errorf("the recorder's name %q is no qualified name: %s", r.name, strings.Join(bad, "; "))
+	}
+	about, err := r.reference(regarding)
+	if err != nil {
+		return nil, err
+	}
+	event := &eventsv1.Event{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:      eventName(about.Name),
+			Namespace: cmp.Or(about.Namespace, metav1.NamespaceDefault),
+		},
+		EventTime:           metav1.NewMicroTime(time.Now()),
+		ReportingController: r.name,
+		ReportingInstance:   r.instance,
+		Action:              action,
+		Reason:              reason,
+		Regarding:           *about,
+		Note:                truncate(note, maxNote),
+		Type:                eventtype,
+	}
+	if related != nil {
+		if event.Related, err = r.reference(related); err != nil {
+			return nil, fmt.Errorf("related: %w", err)
+		}
+	}
+	return event, nil
+}
+
+func (r *EventRecorder) reference(obj client.Object) (*corev1.ObjectReference, error) {
+	if isNil(obj) {
+		return nil, errors.New("the object is nil")
 	}
 	gvk, err := r.sink.client.GroupVersionKindFor(obj)
 	if err != nil {
 		return nil, err
 	}
-	return &eventsv1.Event{
-		ObjectMeta: metav1.ObjectMeta{
-			Name:      eventName(obj.GetName()),
-			Namespace: cmp.Or(obj.GetNamespace(), metav1.NamespaceDefault),
-		},
-		EventTime:           metav1.NewMicroTime(time.Now()),
-		ReportingController: r.name,
-		ReportingInstance:   r.instance,
-		Action:              reason,
-		Reason:              reason,
-		Regarding: corev1.ObjectReference{
-			APIVersion:      gvk.GroupVersion().String(),
-			Kind:            gvk.Kind,
-			Namespace:       obj.GetNamespace(),
-			Name:            obj.GetName(),
-			UID:             obj.GetUID(),
-			ResourceVersion: obj.GetResourceVersion(),
-		},
-		Note: truncate(message, maxNote),
-		Type: eventtype,
+	return &corev1.ObjectReference{
+		APIVersion:      gvk.GroupVersion().String(),
+		Kind:            gvk.Kind,
+		Namespace:       obj.GetNamespace(),
+		Name:            obj.GetName(),
+		UID:             obj.GetUID(),
+		ResourceVersion: obj.GetResourceVersion(),
 	}, nil
+}
+
+func checkWord(what, word string) error {
+	if word == "" || len(word) > maxField {
+		return fmt.Errorf("the %s has %d bytes, not 1 to %d", what, len(word), maxField)
+	}
+	return nil
 }
 
 // eventName returns a name that no other event has. It is made here and not by

@@ -37,10 +37,10 @@ func TestE2EEventsAreWhereKubectlLooks(t *testing.T) {
 	<-m.Elected()
 	r := m.GetEventRecorder("example.com/replicator")
 	for range 3 {
-		r.Event(config, corev1.EventTypeWarning, "Stuck", "no disk")
+		r.Eventf(config, nil, corev1.EventTypeWarning, "Stuck", "Try", "%s", "no disk")
 	}
-	r.Event(config, corev1.EventTypeNormal, "Long", strings.Repeat("ü", 2000))
-	r.Event(namespace, corev1.EventTypeNormal, "Fine", "all is well")
+	r.Eventf(config, nil, corev1.EventTypeNormal, "Long", "Try", "%s", strings.Repeat("ü", 2000))
+	r.Eventf(namespace, nil, corev1.EventTypeNormal, "Fine", "Try", "%s", "all is well")
 	// What is queued is written before the stop.
 	if err := stop(); err != nil {
 		t.Error(err)

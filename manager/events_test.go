@@ -140,10 +140,10 @@ func TestEventSaysWhoWhatAndWhen(t *testing.T) {
 	recording(t, &s, func(r *manager.EventRecorder, _ *manager.Manager) {
 		at := time.Now()
 		pod := web()
-		r.Eventf(pod, corev1.EventTypeWarning, "Stuck", "no %s", "disk")
+		r.Eventf(pod, nil, corev1.EventTypeWarning, "Stuck", "Try", "no %s", "disk")
 		pod.Name = "changed" // after the call
 		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "system:n1", UID: "u2"}}
-		r.Event(node, corev1.EventTypeNormal, "Fine", strings.Repeat("x", 5000))
+		r.Eventf(node, pod, corev1.EventTypeNormal, "Fine", "Try", "%s", strings.Repeat("x", 5000))
 		settle()
 		events, _ := s.all()
 		if len(events) != 2 {
@@ -157,7 +157,7 @@ func TestEventSaysWhoWhatAndWhen(t *testing.T) {
 		if e.Regarding != want || e.Namespace != "prod" || !strings.HasPrefix(e.Name, "web.") {
 			t.Errorf("%s/%s about %+v", e.Namespace, e.Name, e.Regarding)
 		}
-		if e.Type != "Warning" || e.Reason != "Stuck" || e.Action != "Stuck" || e.Note != "no disk" || e.Series != nil {
+		if e.Type != "Warning" || e.Reason != "Stuck" || e.Action != "Try" || e.Note != "no disk" || e.Series != nil {
 			t.Errorf("%+v", e)
 		}
 		if e.ReportingController != "replicator" || !strings.HasPrefix(e.ReportingInstance, "replicator-") || !e.EventTime.Time.Equal(at.Truncate(time.Microsecond)) {
@@ -166,6 +166,10 @@ func TestEventSaysWhoWhatAndWhen(t *testing.T) {
 		// An object without a namespace.
 		if n.Namespace != "default" || n.Regarding.Namespace != "" || len(n.Note) > 1024 {
 			t.Errorf("%s, regarding %+v, %d bytes", n.Namespace, n.Regarding, len(n.Note))
+		}
+		want.Name = "changed"
+		if e.Related != nil || n.Related == nil || *n.Related != want {
+			t.Errorf("related %v and %v, want none and %v", e.Related, n.Related, want)
 		}
 	})
 }
@@ -177,7 +181,7 @@ func TestTheSameEventAgainRaisesACount(t *testing.T) {
 		emit := func(reason, note string) {
 			pod := web()
 			pod.ResourceVersion = fmt.Sprint(time.Now().UnixNano()) // it changes, it is the same object
-			r.Event(pod, "Warning", reason, note)
+			r.Eventf(pod, nil, "Warning", reason, "Try", "%s", note)
 			settle()
 		}
 		for range 3 {
@@ -210,12 +214,12 @@ func TestTheSameEventAgainRaisesACount(t *testing.T) {
 func TestASeriesWhoseEventIsGoneIsWrittenAgain(t *testing.T) {
 	var s eventServer
 	recording(t, &s, func(r *manager.EventRecorder, _ *manager.Manager) {
-		r.Event(web(), "Normal", "Fine", "")
+		r.Eventf(web(), nil, "Normal", "Fine", "Try", "%s", "")
 		settle()
 		s.mu.Lock()
 		clear(s.events) // its hour is over
 		s.mu.Unlock()
-		r.Event(web(), "Normal", "Fine", "")
+		r.Eventf(web(), nil, "Normal", "Fine", "Try", "%s", "")
 		settle()
 		if events, _ := s.all(); len(events) != 1 || events[0].Series == nil || events[0].Series.Count != 2 {
 			t.Errorf("%+v", events)
@@ -228,14 +232,14 @@ func TestOneObjectCannotFloodTheServer(t *testing.T) {
 	var s eventServer
 	recording(t, &s, func(r *manager.EventRecorder, m *manager.Manager) {
 		for range 300 {
-			r.Event(web(), "Warning", "Stuck", "no disk")
+			r.Eventf(web(), nil, "Warning", "Stuck", "Try", "%s", "no disk")
 		}
 		settle()
 		if _, writes := s.all(); writes != 25 {
 			t.Errorf("%d writes, want 25", writes)
 		}
 		time.Sleep(5 * time.Minute)
-		r.Event(web(), "Warning", "Stuck", "no disk")
+		r.Eventf(web(), nil, "Warning", "Stuck", "Try", "%s", "no disk")
 		settle()
 		events, writes := s.all()
 		if len(events) != 1 || writes != 26 || events[0].Series.Count != 301 {
@@ -282,7 +286,7 @@ func TestEmittingNeverBlocks(t *testing.T) {
 		for i := range 5000 {
 			pod := web()
 			pod.Name = fmt.Sprint("web", i)
-			r.Event(pod, "Normal", "Fine", "")
+			r.Eventf(pod, nil, "Normal", "Fine", "Try", "%s", "")
 		}
 		wantTook(t, began, 0)
 		synctest.Wait()
@@ -313,7 +317,7 @@ func TestAFailedWriteIsTriedAgainARefusedOneIsNot(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			s := eventServer{failing: tt.failing}
 			recording(t, &s, func(r *manager.EventRecorder, m *manager.Manager) {
-				r.Event(web(), "Normal", "Fine", "")
+				r.Eventf(web(), nil, "Normal", "Fine", "Try", "%s", "")
 				settle()
 				if _, writes := s.all(); writes != tt.writes {
 					t.Errorf("%d writes, want %d", writes, tt.writes)
@@ -328,18 +332,20 @@ func TestBadEventsAreRefusedAndLogged(t *testing.T) {
 	var s eventServer
 	recording(t, &s, func(r *manager.EventRecorder, m *manager.Manager) {
 		var nilPod *corev1.Pod
-		r.Event(nil, "Normal", "Fine", "")
-		r.Event(nilPod, "Normal", "Fine", "")
-		r.Event(web(), "Bad", "Fine", "")
-		r.Event(web(), "Normal", "", "")
-		r.Event(web(), "Normal", strings.Repeat("x", 129), "")
-		r.Event(&stranger{}, "Normal", "Fine", "")
-		m.GetEventRecorder("not a name!").Event(web(), "Normal", "Fine", "")
+		r.Eventf(nil, nil, "Normal", "Fine", "Try", "%s", "")
+		r.Eventf(nilPod, nil, "Normal", "Fine", "Try", "%s", "")
+		r.Eventf(web(), nil, "Bad", "Fine", "Try", "%s", "")
+		r.Eventf(web(), nil, "Normal", "", "Try", "%s", "")
+		r.Eventf(web(), nil, "Normal", "Fine", "", "%s", "")
+		r.Eventf(web(), &stranger{}, "Normal", "Fine", "Try", "%s", "")
+		r.Eventf(web(), nil, "Normal", strings.Repeat("x", 129), "Try", "%s", "")
+		r.Eventf(&stranger{}, nil, "Normal", "Fine", "Try", "%s", "")
+		m.GetEventRecorder("not a name!").Eventf(web(), nil, "Normal", "Fine", "Try", "%s", "")
 		settle()
 		if events, _ := s.all(); len(events) > 0 {
 			t.Errorf("written: %v", events)
 		}
-		wantEvents(t, m, map[string]float64{"failed": 7})
+		wantEvents(t, m, map[string]float64{"failed": 9})
 	})
 }
 
@@ -355,11 +361,11 @@ func TestEventsOfTheLastMomentAreWritten(t *testing.T) {
 		s := &eventServer{events: map[string]*eventsv1.Event{}, delay: time.Second}
 		m := newManagerOf(t, s, nil)
 		r := m.GetEventRecorder("replicator")
-		r.Event(web(), "Normal", "Early", "before Start")
+		r.Eventf(web(), nil, "Normal", "Early", "Try", "%s", "before Start")
 		add(t, m, manager.RunnableFunc(func(ctx context.Context) error {
 			<-ctx.Done()
 			for i := range 5 {
-				r.Event(web(), "Normal", "Last", fmt.Sprint("words ", i))
+				r.Eventf(web(), nil, "Normal", "Last", "Try", "%s", fmt.Sprint("words ", i))
 			}
 			return nil
 		}))
@@ -372,7 +378,7 @@ func TestEventsOfTheLastMomentAreWritten(t *testing.T) {
 		if events, _ := s.all(); len(events) != 6 {
 			t.Errorf("%d events, want 6", len(events))
 		}
-		r.Event(web(), "Normal", "Late", "after the end")
+		r.Eventf(web(), nil, "Normal", "Late", "Try", "%s", "after the end")
 		time.Sleep(time.Hour)
 		if events, _ := s.all(); len(events) != 6 {
 			t.Error("something was written after Start had returned (contract 5)")
@@ -391,7 +397,7 @@ func TestFlushIsBounded(t *testing.T) {
 				stop := start(t, m)
 				<-m.Elected()
 				for i := range 100 {
-					r.Event(web(), "Normal", "Fine", fmt.Sprint(i))
+					r.Eventf(web(), nil, "Normal", "Fine", "Try", "%s", fmt.Sprint(i))
 				}
 				synctest.Wait()
 				began := time.Now()

@@ -32,13 +32,17 @@ func newCodecs(s *Scheme) *codecs {
 	return &codecs{scheme: s, media: []runtime.SerializerInfo{s.json(), s.yaml(), s.protobuf(), cbor.NewSerializerInfo(s, s)}}
 }
 
+// SupportedMediaTypes lists the formats, JSON first.
 func (c *codecs) SupportedMediaTypes() []runtime.SerializerInfo { return slices.Clone(c.media) }
 
+// EncoderForVersion returns an encoder that picks a version's kind where an
+// object may have several. A nil version leaves that to the object's TypeMeta.
 func (c *codecs) EncoderForVersion(e runtime.Encoder, gv runtime.GroupVersioner) runtime.Encoder {
 	return &encoder{scheme: c.scheme, bytes: e, version: gv}
 }
 
-// DecoderToVersion ignores the version: there is no conversion.
+// DecoderToVersion returns a decoder that ignores the version: there is no
+// conversion.
 func (c *codecs) DecoderToVersion(d runtime.Decoder, _ runtime.GroupVersioner) runtime.Decoder {
 	return &decoder{scheme: c.scheme, bytes: d}
 }
@@ -101,6 +105,8 @@ type encoder struct {
 	version runtime.GroupVersioner
 }
 
+// Encode writes an object. It is an error, and nothing is written, if its kind is
+// not certain.
 func (e *encoder) Encode(object runtime.Object, w io.Writer) error {
 	gvk, err := e.kindOnWire(object)
 	if err != nil {
@@ -131,14 +137,19 @@ func (e *encoder) kindOnWire(object runtime.Object) (schema.GroupVersionKind, er
 	if err == nil {
 		return gvk, nil
 	}
-	for _, kind := range kinds {
-		if len(kinds) == 1 || kind.GroupVersion() == metav1.Unversioned {
-			return kind, nil
-		}
+	if len(kinds) == 1 {
+		return kinds[0], nil
+	}
+	_, isObject := object.(metav1.Object)
+	if i := slices.IndexFunc(kinds, inCoreV1); i >= 0 && !isObject {
+		return kinds[i], nil
 	}
 	return schema.GroupVersionKind{}, err
 }
 
+func inCoreV1(gvk schema.GroupVersionKind) bool { return gvk.GroupVersion() == metav1.Unversioned }
+
+// Identifier tells encoders of different formats or versions apart.
 func (e *encoder) Identifier() runtime.Identifier {
 	id := "governor/" + string(e.bytes.Identifier())
 	if e.version != nil {
@@ -163,6 +174,8 @@ type decoder struct {
 	bytes  runtime.Decoder
 }
 
+// Decode reads into the target, or, without one, into a new object of the kind
+// that the bytes name. If an error comes without an object the target is empty.
 func (d *decoder) Decode(data []byte, defaults *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
 	if into != nil {
 		if err := runtime.SetZeroValue(into); err != nil {
@@ -173,8 +186,8 @@ func (d *decoder) Decode(data []byte, defaults *schema.GroupVersionKind, into ru
 	if object == nil || gvk == nil {
 		return object, gvk, err
 	}
-	if object.GetObjectKind().GroupVersionKind().Empty() {
-		object.GetObjectKind().SetGroupVersionKind(*gvk)
+	if object.GetObjectKind().GroupVersionKind() != *gvk {
+		object.GetObjectKind().SetGroupVersionKind(*gvk) // the bytes left out a part
 	}
 	if itemErr := d.setItemKinds(object, *gvk); err == nil {
 		err = itemErr

@@ -178,6 +178,9 @@ func TestEncodeRefuses(t *testing.T) {
 	if err := s.AddKnownTypes(other1, &Widget{}); err != nil {
 		t.Fatal(err)
 	}
+	if err := s.AddKnownTypes(metav1.Unversioned, &Widget{}); err != nil {
+		t.Fatal(err)
+	}
 	for name, object := range map[string]runtime.Object{
 		"doubtful":              &Widget{},
 		"not registered":        &Gadget{},
@@ -247,6 +250,9 @@ func TestDecodeFillsInKinds(t *testing.T) {
 	var widget Widget
 	if into(`{"metadata":{"name":"a"}}`, &widget); widget.GroupVersionKind() != v1.WithKind("Widget") {
 		t.Errorf("object: %v", widget.TypeMeta)
+	}
+	if into(`{"kind":"Widget"}`, &widget); widget.GroupVersionKind() != v1.WithKind("Widget") {
+		t.Errorf("object with half of it: %v", widget.TypeMeta)
 	}
 	var list WidgetList
 	into(`{"apiVersion":"example.dev/v1","kind":"WidgetList","items":[{"metadata":{"name":"a"}},{"apiVersion":"x/v1","kind":"Y"}]}`, &list)

@@ -78,7 +78,7 @@ func fillKnown(v reflect.Value, r *rand.Rand) bool {
 	case *metav1.Duration:
 		p.Duration = time.Duration(r.IntN(1e6)) * time.Millisecond
 	case *metav1.FieldsV1:
-		p.Raw = fmt.Appendf(nil, `{"f:a%d":{}}`, r.IntN(1000))
+		p.SetRawBytes(fmt.Appendf(nil, `{"f:a%d":{}}`, r.IntN(1000)))
 	case *resource.Quantity:
 		*p = resource.MustParse(fmt.Sprintf("%dMi", 1+r.IntN(1000)))
 	case *intstr.IntOrString:

@@ -48,7 +48,7 @@ func (r *Reconciler) report(ctx context.Context, replica *v1alpha1.Replica, copi
 		if ready.Status != metav1.ConditionTrue {
 			eventtype = corev1.EventTypeWarning
 		}
-		r.events.Event(replica, eventtype, ready.Reason, ready.Message)
+		r.events.Eventf(replica, nil, eventtype, ready.Reason, "Copy", "%s", ready.Message)
 	}
 	return nil
 }
