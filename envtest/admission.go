@@ -112,7 +112,12 @@ func (s *Server) admitValidating(ctx context.Context, a *admission) error {
 	for _, text := range slices.Concat(warnings...) {
 		a.warn(text)
 	}
-	return firstError(answers...)
+	for _, err := range answers {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // shouldAsk says whether a webhook is to be asked, and in which version of the

@@ -129,8 +129,9 @@ func (s *Server) raw(o client.Object, a *admission, as *kinds.Resource) (raw run
 	if o == nil {
 		return raw, nil
 	}
-	if as != a.resource && o.GetObjectKind().GroupVersionKind() == a.resource.GroupVersionKind {
-		if o, err = a.resource.Convert(o, as.GroupVersionKind.GroupVersion()); err != nil {
+	// What is stored may be in a third version. A subresource's object stays as it is.
+	if kind := o.GetObjectKind().GroupVersionKind(); kind != as.GroupVersionKind && kind.GroupKind() == as.GroupVersionKind.GroupKind() {
+		if o, err = as.Convert(o, as.GroupVersionKind.GroupVersion()); err != nil {
 			return raw, err
 		}
 	}
