@@ -1,133 +1,174 @@
 package envtest
 
 import (
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"mime"
-	"net/http"
+	"slices"
 	"strings"
 
 	"governor/client"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	kjson "sigs.k8s.io/json"
-	"sigs.k8s.io/yaml"
 )
 
 // maxBody is how many bytes a request may have.
 const maxBody = 3 << 20
 
-// body reads the request's body, once.
+// body reads the request's body. One that is too large is a 413.
 func (c *call) body() ([]byte, error) {
-	b, err := io.ReadAll(io.LimitReader(c.Body, maxBody+1))
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("read the body: %w", err)
-	case len(b) > maxBody:
+	data, err := io.ReadAll(io.LimitReader(c.Request.Body, maxBody+1))
+	if err != nil {
+		return nil, fmt.Errorf("read the request's body: %w", err)
+	}
+	if len(data) > maxBody {
 		return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("limit is %d", maxBody))
 	}
-	return b, nil
+	return data, nil
 }
 
-// decode reads the object in the request's body: of the call's kind (see call.kind), in the
-// version that it says it has, which may be another one of the same kind. Its kind is always set.
-// What only a strict server would mind (fields that nobody knows, fields given
-// twice) comes back as faults: fieldValidation says what to do with them.
-func (s *Server) decode(c *call) (obj client.Object, faults []error, err error) {
-	body, err := c.body()
-	if err != nil {
-		return nil, nil, err
-	}
-	kind := c.kind()
-	into, faults, err := s.decodeBody(c, body, kind)
-	if err != nil {
-		return nil, nil, err
-	}
-	obj, ok := into.(client.Object)
-	if !ok || obj.GetObjectKind().GroupVersionKind() != kind {
-		return nil, nil, errBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: the body is a %s",
-			kind.Kind, kind.Version, kind.Kind, into.GetObjectKind().GroupVersionKind()))
-	}
-	return obj, faults, nil
-}
-
-// decodeBody decodes a body by its Content-Type, of a kind that it need not name.
-func (s *Server) decodeBody(c *call, body []byte, kind schema.GroupVersionKind) (runtime.Object, []error, error) {
-	mediaType, err := c.contentType()
-	if err != nil {
-		return nil, nil, err
-	}
-	if !s.scheme.Recognizes(kind) {
-		return decodeUnstructured(mediaType, body, kind)
-	}
-	info, _ := runtime.SerializerInfoForMediaType(s.scheme.Codecs().SupportedMediaTypes(), mediaType)
-	decoder := info.StrictSerializer
-	if decoder == nil {
-		decoder = info.Serializer
-	}
-	obj, _, err := decoder.Decode(body, &kind, nil)
-	if strict, ok := runtime.AsStrictDecodingError(err); ok && obj != nil {
-		return obj, strict.Errors(), nil
-	}
-	if err != nil {
-		return nil, nil, errUndecodable(kind, err)
-	}
-	return obj, nil, nil
-}
-
-// decodeUnstructured decodes what has no Go type.
-func decodeUnstructured(mediaType string, body []byte, kind schema.GroupVersionKind) (runtime.Object, []error, error) {
-	if mediaType == runtime.ContentTypeYAML {
-		var err error
-		if body, err = yaml.YAMLToJSON(body); err != nil {
-			return nil, nil, errUndecodable(kind, err)
-		}
-	}
-	u := &unstructured.Unstructured{}
-	faults, err := kjson.UnmarshalStrict(body, &u.Object)
-	if err != nil {
-		return nil, nil, errUndecodable(kind, err)
-	}
-	if u.Object == nil {
-		return nil, nil, errUndecodable(kind, errors.New("the body is no object"))
-	}
-	if u.GetAPIVersion() == "" {
-		u.SetAPIVersion(kind.GroupVersion().String())
-	}
-	if u.GetKind() == "" {
-		u.SetKind(kind.Kind)
-	}
-	return u, faults, nil
-}
-
-// contentType is the media type of the call's body.
-func (c *call) contentType() (string, error) {
+// mediaType is what the client says its body is: JSON if it says nothing.
+func (c *call) mediaType() string {
 	header := c.Header.Get("Content-Type")
 	if header == "" {
-		return runtime.ContentTypeJSON, nil
-	}
-	has := mediaTypes
-	if !hasProtobuf(c.resource) {
-		has = mediaTypes[:2]
+		return runtime.ContentTypeJSON
 	}
 	mediaType, _, err := mime.ParseMediaType(header)
-	if err == nil {
-		for _, m := range has {
-			if m == mediaType {
-				return m, nil
-			}
-		}
+	if err != nil {
+		return header
 	}
-	return "", statusError(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType,
-		"the body of the request was in an unknown format - accepted media types include: "+strings.Join(has, ", "), nil)
+	return mediaType
 }
 
-// errUndecodable: the body is not what it should be.
-func errUndecodable(kind schema.GroupVersionKind, cause error) error {
-	return errBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: %v", kind.Kind, kind.Version, kind.Kind, cause))
+// errUnknownFormat: the body is in a format that the resource is not taken in.
+func errUnknownFormat(accepted ...string) error {
+	return statusError(415, metav1.StatusReasonUnsupportedMediaType,
+		"the body of the request was in an unknown format - accepted media types include: "+strings.Join(accepted, ", "), nil)
+}
+
+// objectFormats are the formats of a typed object's body.
+var objectFormats = []string{runtime.ContentTypeJSON, runtime.ContentTypeYAML, runtime.ContentTypeProtobuf}
+
+// decode reads the request's body as an object of the kind that the path names. What it
+// does not know of the object is dropped, told as a warning, or refused, as
+// fieldValidation says.
+func (s *Server) decode(c *call, fieldValidation string) (client.Object, error) {
+	data, err := c.body()
+	if err != nil {
+		return nil, err
+	}
+	if c.subresource == nil || c.subresource.Kind == c.resource.GroupVersionKind {
+		if unstructuredKind(c.resource) {
+			return s.decodeUnstructured(c, data, fieldValidation)
+		}
+	}
+	object, faults, err := s.decodeTyped(c.kind(), c.mediaType(), data)
+	if err != nil {
+		return nil, err
+	}
+	return object, c.judge(c.kind(), faults, fieldValidation)
+}
+
+// judge does what fieldValidation says with a body's unknown and duplicate fields.
+func (c *call) judge(kind schema.GroupVersionKind, faults []error, fieldValidation string) error {
+	if len(faults) == 0 {
+		return nil
+	}
+	switch fieldValidation {
+	case metav1.FieldValidationIgnore:
+	case metav1.FieldValidationStrict:
+		return errUndecodable(kind, kind, nil, runtime.NewStrictDecodingError(faults))
+	default:
+		c.warnAll(faults)
+	}
+	return nil
+}
+
+// decodeTyped reads an object of a kind that the scheme knows; faults are
+// unknown and duplicate fields.
+func (s *Server) decodeTyped(kind schema.GroupVersionKind, mediaType string, data []byte) (object client.Object, faults []error, err error) {
+	info, ok := runtime.SerializerInfoForMediaType(s.scheme.Codecs().SupportedMediaTypes(), mediaType)
+	if !ok || !slices.Contains(objectFormats, info.MediaType) {
+		return nil, nil, errUnknownFormat(objectFormats...)
+	}
+	into, err := s.scheme.New(kind)
+	if err != nil {
+		return nil, nil, err
+	}
+	decoded, actual, err := info.StrictSerializer.Decode(data, &kind, into)
+	if actual == nil {
+		actual = &schema.GroupVersionKind{}
+	}
+	if strict, ok := runtime.AsStrictDecodingError(err); ok && decoded != nil {
+		faults, err = strict.Errors(), nil
+	}
+	if err == nil {
+		err = s.checkDecoded(decoded, *actual, kind)
+		if _, isStatus := errors.AsType[*apierrors.StatusError](err); isStatus {
+			return nil, nil, err
+		}
+	}
+	if err != nil {
+		return nil, nil, errUndecodable(*actual, kind, data, err)
+	}
+	decoded.GetObjectKind().SetGroupVersionKind(kind)
+	return decoded.(client.Object), faults, nil
+}
+
+// checkDecoded refuses an object of a kind that the path does not take.
+func (s *Server) checkDecoded(decoded runtime.Object, actual, kind schema.GroupVersionKind) error {
+	if s.scheme.Recognizes(actual) && actual.Kind == kind.Kind && actual.Group == kind.Group {
+		if actual.Version != kind.Version {
+			return errVersionInData(actual.GroupVersion(), kind.GroupVersion())
+		}
+		return nil
+	}
+	// The words of a conversion to the server's internal version, which is not ours.
+	internal, _, _ := strings.Cut(kind.Group, ".")
+	if internal == "" || internal == "events" {
+		internal = "core"
+	}
+	return fmt.Errorf("converting (%s.%s) to (%s.%s): unknown conversion", actual.Version, actual.Kind, internal, kind.Kind)
+}
+
+// errVersionInData: the body is of another version than the path.
+func errVersionInData(actual, wanted schema.GroupVersion) error {
+	return apierrors.NewBadRequest(fmt.Sprintf(
+		"the API version in the data (%s) does not match the expected API version (%s)", actual, wanted))
+}
+
+// errUndecodable: the body is no object of the kind that the path takes.
+func errUndecodable(actual, kind schema.GroupVersionKind, data []byte, err error) error {
+	if runtime.IsNotRegisteredError(err) {
+		// The server names the line that made its scheme.
+		err = runtime.NewNotRegisteredErrForKind("pkg/runtime/scheme.go:111", actual)
+	}
+	if actual.Kind != "" {
+		return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: %v",
+			actual.Kind, actual.Version, kind.Kind, err))
+	}
+	return apierrors.NewBadRequest(fmt.Sprintf("the object provided is unrecognized (must be of type %s): %v (%s)",
+		kind.Kind, err, summary(data)))
+}
+
+// summary shows the beginning of a body that could not be read.
+func summary(data []byte) string {
+	const most = 30
+	switch {
+	case len(data) == 0:
+		return "<empty>"
+	case data[0] == '{' && len(data) > most:
+		return string(data[:most]) + " ..."
+	case data[0] == '{':
+		return string(data)
+	case len(data) > most:
+		return hex.EncodeToString(data[:most]) + " ..."
+	default:
+		return hex.EncodeToString(data)
+	}
 }

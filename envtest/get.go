@@ -25,6 +25,9 @@ func (s *Server) get(c *call) (*answer, error) {
 	if object == nil {
 		return nil, apierrors.NewNotFound(c.groupResource(), c.attributes.Name)
 	}
+	if c.attributes.Subresource == "scale" {
+		return s.getScale(c, object)
+	}
 	return &answer{object: object}, nil
 }
 

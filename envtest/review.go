@@ -3,6 +3,9 @@ package envtest
 import (
 	"context"
 	"fmt"
+	"net/http"
+
+	"governor/client"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -16,9 +19,25 @@ import (
 )
 
 // review answers a question that is put as an object: who am I, whose token is this, may
-// somebody do something. namespace is the path's. The question is written to.
+// somebody do something. question is written to.
 // Upstream: kubernetes pkg/registry/{authentication,authorization}.
-func (s *Server) review(ctx context.Context, user User, namespace string, question runtime.Object) (runtime.Object, error) {
+func (s *Server) review(c *call, question client.Object) (*answer, error) {
+	o, err := c.createOptions()
+	if err != nil {
+		return nil, err
+	}
+	if err := s.track(c.newWrite(o.DryRun, o.FieldManager), nil, question); err != nil {
+		return nil, err
+	}
+	value, err := s.reviewed(c.Context(), c.attributes.User, c.attributes.Namespace, question)
+	if err != nil {
+		return nil, err
+	}
+	return &answer{code: http.StatusCreated, value: value}, nil
+}
+
+// reviewed returns a question with its answer; namespace is the path's.
+func (s *Server) reviewed(ctx context.Context, user User, namespace string, question runtime.Object) (runtime.Object, error) {
 	switch q := question.(type) {
 	case *authenticationv1.SelfSubjectReview:
 		q.ObjectMeta = metav1.ObjectMeta{CreationTimestamp: metav1.Now()}

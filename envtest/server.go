@@ -15,6 +15,7 @@ type Server struct {
 	scheme *scheme.Scheme
 	store  *storage.Store
 	kinds  *kinds.Registry
+	ledger ledger // what each write has to know of other objects
 
 	// What requests pass before their verb; see ServeHTTP.
 	authorizer Authorizer // nil: allows everything
@@ -69,6 +70,7 @@ func NewServer(o *Options) *Server {
 	s.kinds = kinds.New(s.scheme, nil)
 	s.webhooks.resolve = o.orZero().ResolveService
 	s.admin = s.AddUser("admin", administrators)
+	s.createNamespaces()
 	if s.rbac {
 		s.installPolicy()
 	}
