@@ -166,12 +166,16 @@ func resourceList(gv schema.GroupVersion, all []*kinds.Resource) *metav1.APIReso
 	return list
 }
 
+// sortedSubresources are the names of a resource's subresources in the order of discovery.
 func sortedSubresources(resource *kinds.Resource) []string {
 	var names []string
 	for name := range resource.Subresources {
 		names = append(names, name)
 	}
 	slices.Sort(names)
+	if resource.Custom != nil {
+		slices.Reverse(names) // status, scale: as the real server has them
+	}
 	return names
 }
 

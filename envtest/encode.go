@@ -2,10 +2,12 @@ package envtest
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strings"
 
 	"governor/envtest/kinds"
 	"governor/envtest/storage"
@@ -163,11 +165,11 @@ func (s *Server) answerBody(c *call, a *answer) ([]byte, error) {
 		return s.json(table)
 	case a.page != nil:
 		if c.format.as.Kind == "PartialObjectMetadata" {
-			return nil, errNotTransformable(c.format.as.Kind, "a list", c.resource.ListKind)
+			return nil, c.errNotTransformable("a list", c.resource.ListKind)
 		}
 		return s.encoder(c.resource, c.format).page(a.page)
 	case c.format.as.Kind == "PartialObjectMetadataList":
-		return nil, errNotTransformable(c.format.as.Kind, "not a list", c.kind().Kind)
+		return nil, c.errNotTransformable("not a list", c.kind().Kind)
 	case a.object != nil:
 		e := s.encoder(c.resource, c.format)
 		b, err := e.bytes(a.object)
@@ -190,10 +192,19 @@ func (e *encoder) whole(b []byte) []byte {
 	return b
 }
 
-// errNotTransformable: metadata of one object is asked for where there is a list, or the other way round.
-func errNotTransformable(as, what, kind string) error {
+// errNotTransformable: metadata of one object is asked for where there is a list, or
+// the other way round. The text names the Go type that the real server has in its hands.
+func (c *call) errNotTransformable(what, kind string) error {
+	goType := "unstructured.Unstructured"
+	switch {
+	case c.resource.Custom == nil:
+		group, _, _ := strings.Cut(cmp.Or(c.stored().Group, "core"), ".")
+		goType = group + "." + kind
+	case what == "a list":
+		goType += "List"
+	}
 	return statusError(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable,
-		fmt.Sprintf("you requested %s, but the requested object is %s (%s)", as, what, kind), nil)
+		fmt.Sprintf("you requested %s, but the requested object is %s (*%s)", c.format.as.Kind, what, goType), nil)
 }
 
 // writeStatus answers with a Status, in a format that the client accepts, or else in JSON.

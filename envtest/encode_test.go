@@ -55,7 +55,7 @@ func TestProtobufEvent(t *testing.T) {
 // Lists are put together by hand, on the promise that all list types have their
 // metadata as protobuf field 1, and their items as 2.
 func TestListsOfAllKindsDecode(t *testing.T) {
-	s := quiet(t)
+	s := newQuiet(t)
 	types := scheme.Builtin()
 	checked := 0
 	for _, resource := range s.kinds.All() {
@@ -100,11 +100,11 @@ func TestListsOfAllKindsDecode(t *testing.T) {
 
 // What a list of typed objects says is what apimachinery would write.
 func TestListIsAsAPIMachineryWrites(t *testing.T) {
-	s := quiet(t)
+	s := newQuiet(t)
 	var want corev1.ConfigMapList
 	for _, name := range []string{"a", "b"} {
 		o := &corev1.ConfigMap{ObjectMeta: metaNamed("default", name), Data: map[string]string{"k": `"<&>` + "\u2028"}}
-		store(t, s, "configmaps", o)
+		putObject(t, s, "configmaps", o)
 		item := *o.DeepCopy()
 		item.TypeMeta = metav1.TypeMeta{}
 		want.Items = append(want.Items, item)
@@ -115,14 +115,14 @@ func TestListIsAsAPIMachineryWrites(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, body := ask(t, s, "GET", "/api/v1/namespaces/default/configmaps"); body != string(wantText) {
+	if _, body := askServer(t, s, "GET", "/api/v1/namespaces/default/configmaps"); body != string(wantText) {
 		t.Errorf("got\n%s\nwant\n%s", body, wantText)
 	}
 }
 
 func TestNegotiation(t *testing.T) {
-	s := quiet(t)
-	store(t, s, "configmaps", &corev1.ConfigMap{ObjectMeta: metaNamed("default", "a")})
+	s := newQuiet(t)
+	putObject(t, s, "configmaps", &corev1.ConfigMap{ObjectMeta: metaNamed("default", "a")})
 	const one, all = "/api/v1/namespaces/default/configmaps/a", "/api/v1/namespaces/default/configmaps"
 	const partial, partialList = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1", "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 	tests := []struct {
@@ -142,11 +142,12 @@ func TestNegotiation(t *testing.T) {
 		{all, partialList, 200, "application/json", `{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"`},
 		{all, partialList, 200, "application/json", `"items":[{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{`},
 		{all, strings.Replace(partialList, "json", "vnd.kubernetes.protobuf", 1), 200, "application/vnd.kubernetes.protobuf", "k8s\x00"},
-		{one, partialList, 406, "application/json", "you requested PartialObjectMetadataList, but the requested object is not a list"},
-		{all, partial, 406, "application/json", "you requested PartialObjectMetadata, but the requested object is a list"},
+		{one, partialList, 406, "application/json", "you requested PartialObjectMetadataList, but the requested object is not a list (*core.ConfigMap)"},
+		{all, partial, 406, "application/json", "you requested PartialObjectMetadata, but the requested object is a list (*core.ConfigMapList)"},
 		{one, "application/json;as=Foo;g=meta.k8s.io;v=v1", 406, "application/json", `"only the following media types are accepted: application/json, application/yaml, application/vnd.kubernetes.protobuf"`},
 		{one, "application/json;as=Foo;g=meta.k8s.io;v=v1, application/json", 200, "application/json", `"kind":"ConfigMap"`},
-		{one, "text/html", 406, "application/json", `406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, application/vnd.kubernetes.protobuf, application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch`},
+		{one, "text/html", 406, "application/json", `406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, application/vnd.kubernetes.protobuf"`},
+		{all, "text/html", 406, "application/json", `application/vnd.kubernetes.protobuf, application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch"`},
 		{all + "?watch=1", "application/yaml", 406, "application/yaml", "only the following media types are accepted: application/json;stream=watch"},
 		{"/apis/apiextensions.k8s.io/v1/customresourcedefinitions", "application/vnd.kubernetes.protobuf, application/json", 200, "application/json", `"kind":"CustomResourceDefinitionList"`},
 		{all + "/nope", "application/vnd.kubernetes.protobuf", 404, "application/vnd.kubernetes.protobuf", "k8s\x00\n\x0c\n\x02v1\x12\x06Status"},
@@ -157,7 +158,7 @@ func TestNegotiation(t *testing.T) {
 			if tt.accept != "" {
 				header = append(header, "Accept: "+tt.accept)
 			}
-			resp, body := ask(t, s, "GET", tt.path, header...)
+			resp, body := askServer(t, s, "GET", tt.path, header...)
 			if resp.StatusCode != tt.code || resp.Header.Get("Content-Type") != tt.contentType || !strings.Contains(body, tt.contains) {
 				t.Errorf("%d %s\n%q\nwant %d %s with\n%q", resp.StatusCode, resp.Header.Get("Content-Type"), body, tt.code, tt.contentType, tt.contains)
 			}

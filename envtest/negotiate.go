@@ -31,12 +31,12 @@ type format struct {
 // care.
 var mediaTypes = []string{runtime.ContentTypeJSON, runtime.ContentTypeYAML, runtime.ContentTypeProtobuf}
 
-// negotiate finds the best format that the client accepts and the resource has. Upstream: apiserver
+// negotiate finds the best format that the client accepts and the call's resource has. Upstream: apiserver
 // pkg/endpoints/handlers/negotiation.
-func negotiate(r *http.Request, resource *kinds.Resource) (format, error) {
-	f, err := negotiateFor(r, func(f format) bool { return available(f, resource) })
+func (c *call) negotiate() (format, error) {
+	f, err := negotiateFor(c.Request, func(f format) bool { return available(f, c.resource) })
 	if err != nil {
-		err = errNotAcceptable(r.Header.Get("Accept"), resource)
+		err = c.errNotAcceptable()
 	}
 	return f, err
 }
@@ -145,14 +145,17 @@ func wantsPretty(r *http.Request) bool {
 // errNotAcceptable: the resource has none of the formats that the client accepts. Built-in
 // resources are behind a router, which words it in its own way if it knows none of them
 // at all.
-func errNotAcceptable(header string, resource *kinds.Resource) error {
-	known := slices.ContainsFunc(acceptClauses(header), func(c clause) bool {
-		return slices.ContainsFunc(mediaTypes, func(m string) bool { return matches(c.mediaType, m) })
+func (c *call) errNotAcceptable() error {
+	known := slices.ContainsFunc(acceptClauses(c.Header.Get("Accept")), func(clause clause) bool {
+		return slices.ContainsFunc(mediaTypes, func(m string) bool { return matches(clause.mediaType, m) })
 	})
-	if known || resource.Custom != nil {
+	if known || c.resource.Custom != nil {
 		return errUnacceptable(mediaTypes)
 	}
-	all := append(slices.Clone(mediaTypes), streamTypes...)
+	all := mediaTypes
+	if verb := c.attributes.Verb; verb == "list" || verb == "watch" {
+		all = append(slices.Clone(mediaTypes), streamTypes...)
+	}
 	return statusError(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable,
 		"406: Not Acceptable\n\nAvailable representations: "+strings.Join(all, ", "), &metav1.StatusDetails{})
 }

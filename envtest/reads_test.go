@@ -16,8 +16,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// store puts an object into a server's storage behind its back.
-func store(t testing.TB, s *Server, resource string, object client.Object) *storage.Object {
+// putObject puts an object into a server's storage behind its back.
+func putObject(t testing.TB, s *Server, resource string, object client.Object) *storage.Object {
 	t.Helper()
 	gvk, err := s.scheme.GVKForObject(object)
 	if err != nil {
@@ -38,10 +38,10 @@ func metaNamed(namespace, name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: namespace, Name: name}
 }
 
-// ask makes a request as the administrator, and returns the answer and its body.
-func ask(t testing.TB, s *Server, method, path string, header ...string) (*http.Response, string) {
+// askServer makes a request as the administrator, and returns the answer and its body.
+func askServer(t testing.TB, s *Server, method, path string, header ...string) (*http.Response, string) {
 	t.Helper()
-	resp := open(t, s, method, path, header...)
+	resp := openAnswer(t, s, method, path, header...)
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
 	if err != nil {
@@ -50,8 +50,8 @@ func ask(t testing.TB, s *Server, method, path string, header ...string) (*http.
 	return resp, strings.TrimSuffix(string(body), "\n")
 }
 
-// open makes a request whose body is still to be read.
-func open(t testing.TB, s *Server, method, path string, header ...string) *http.Response {
+// openAnswer makes a request whose body is still to be read.
+func openAnswer(t testing.TB, s *Server, method, path string, header ...string) *http.Response {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, "https://in.memory"+path, nil)
 	if err != nil {
@@ -72,8 +72,8 @@ func open(t testing.TB, s *Server, method, path string, header ...string) *http.
 	return resp
 }
 
-// message is what an error's body says.
-func statusIn(t testing.TB, body string) metav1.Status {
+// statusOfBody is what an error's body says.
+func statusOfBody(t testing.TB, body string) metav1.Status {
 	t.Helper()
 	var status metav1.Status
 	if err := json.Unmarshal([]byte(body), &status); err != nil {
@@ -82,8 +82,8 @@ func statusIn(t testing.TB, body string) metav1.Status {
 	return status
 }
 
-// quiet is a server without anything in it.
-func quiet(t testing.TB) *Server {
+// newQuiet is a server without anything in it.
+func newQuiet(t testing.TB) *Server {
 	s := NewServer(nil)
 	return s
 }
@@ -91,7 +91,7 @@ func quiet(t testing.TB) *Server {
 // The answers of the real server to the same requests are recorded in conformance; here
 // are the paths on which it is hard to ask it.
 func TestPaths(t *testing.T) {
-	s := quiet(t)
+	s := newQuiet(t)
 	const notFound, notAllowed = "the server could not find the requested resource", "the server does not allow this method on the requested resource"
 	tests := []struct {
 		method, path string
@@ -125,14 +125,14 @@ func TestPaths(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.method+" "+tt.path, func(t *testing.T) {
-			resp, body := ask(t, s, tt.method, tt.path)
+			resp, body := askServer(t, s, tt.method, tt.path)
 			want := tt.message
 			if strings.Contains(want, "%d") {
 				want = fmt.Sprintf(want, s.store.ResourceVersion())
 			}
 			got := body
 			if strings.HasPrefix(body, "{") {
-				got = statusIn(t, body).Message
+				got = statusOfBody(t, body).Message
 			}
 			if resp.StatusCode != tt.code || got != want {
 				t.Errorf("%d %q, want %d %q", resp.StatusCode, got, tt.code, want)
@@ -144,41 +144,41 @@ func TestPaths(t *testing.T) {
 // A list in pages is of one snapshot; once that is compacted, a token for the rest as it is
 // now comes with the error.
 func TestListPages(t *testing.T) {
-	s := quiet(t)
+	s := newQuiet(t)
 	for _, name := range []string{"a", "b", "c"} {
-		store(t, s, "configmaps", &corev1.ConfigMap{ObjectMeta: metaNamed("default", name)})
+		putObject(t, s, "configmaps", &corev1.ConfigMap{ObjectMeta: metaNamed("default", name)})
 	}
-	first := listOf(t, s, "/api/v1/namespaces/default/configmaps?limit=1")
-	if got := names(first); got != "a" || first.Continue == "" || first.RemainingItemCount == nil || *first.RemainingItemCount != 2 {
+	first := configMapsOf(t, s, "/api/v1/namespaces/default/configmaps?limit=1")
+	if got := configMapNames(first); got != "a" || first.Continue == "" || first.RemainingItemCount == nil || *first.RemainingItemCount != 2 {
 		t.Fatalf("first page: %s, %+v", got, first.ListMeta)
 	}
 	if token, err := base64.RawURLEncoding.DecodeString(first.Continue); err != nil ||
 		string(token) != fmt.Sprintf(`{"v":"meta.k8s.io/v1","rv":%s,"start":"/a\u0000"}`, first.ResourceVersion) {
 		t.Errorf("token %s, %v", token, err)
 	}
-	store(t, s, "configmaps", &corev1.ConfigMap{ObjectMeta: metaNamed("default", "bb")})
-	second := listOf(t, s, "/api/v1/namespaces/default/configmaps?limit=5&continue="+first.Continue)
-	if got := names(second); got != "b c" || second.Continue != "" || second.ResourceVersion != first.ResourceVersion {
+	putObject(t, s, "configmaps", &corev1.ConfigMap{ObjectMeta: metaNamed("default", "bb")})
+	second := configMapsOf(t, s, "/api/v1/namespaces/default/configmaps?limit=5&continue="+first.Continue)
+	if got := configMapNames(second); got != "b c" || second.Continue != "" || second.ResourceVersion != first.ResourceVersion {
 		t.Errorf("second page: %s, %+v", got, second.ListMeta)
 	}
 
 	if err := s.store.CompactTo(s.store.ResourceVersion()); err != nil {
 		t.Fatal(err)
 	}
-	resp, body := ask(t, s, "GET", "/api/v1/namespaces/default/configmaps?limit=5&continue="+first.Continue)
-	status := statusIn(t, body)
+	resp, body := askServer(t, s, "GET", "/api/v1/namespaces/default/configmaps?limit=5&continue="+first.Continue)
+	status := statusOfBody(t, body)
 	if resp.StatusCode != 410 || status.Reason != metav1.StatusReasonExpired || status.Continue == "" {
 		t.Fatalf("%d %s", resp.StatusCode, body)
 	}
-	rest := listOf(t, s, "/api/v1/namespaces/default/configmaps?limit=2&continue="+status.Continue)
-	if got := names(rest); got != "b bb" || rest.Continue == "" || rest.ResourceVersion != formatVersion(s.store.ResourceVersion()) {
+	rest := configMapsOf(t, s, "/api/v1/namespaces/default/configmaps?limit=2&continue="+status.Continue)
+	if got := configMapNames(rest); got != "b bb" || rest.Continue == "" || rest.ResourceVersion != formatVersion(s.store.ResourceVersion()) {
 		t.Errorf("inconsistent page: %s, %+v", got, rest.ListMeta)
 	}
 }
 
-func listOf(t testing.TB, s *Server, path string) *corev1.ConfigMapList {
+func configMapsOf(t testing.TB, s *Server, path string) *corev1.ConfigMapList {
 	t.Helper()
-	resp, body := ask(t, s, "GET", path)
+	resp, body := askServer(t, s, "GET", path)
 	var list corev1.ConfigMapList
 	if err := json.Unmarshal([]byte(body), &list); err != nil || resp.StatusCode != 200 {
 		t.Fatalf("%d %s %v", resp.StatusCode, body, err)
@@ -186,7 +186,7 @@ func listOf(t testing.TB, s *Server, path string) *corev1.ConfigMapList {
 	return &list
 }
 
-func names(list *corev1.ConfigMapList) string {
+func configMapNames(list *corev1.ConfigMapList) string {
 	var all []string
 	for _, item := range list.Items {
 		all = append(all, item.Name)
@@ -195,20 +195,20 @@ func names(list *corev1.ConfigMapList) string {
 }
 
 func TestFieldSelectors(t *testing.T) {
-	s := quiet(t)
-	store(t, s, "pods", &corev1.Pod{
+	s := newQuiet(t)
+	putObject(t, s, "pods", &corev1.Pod{
 		ObjectMeta: metaNamed("default", "a"),
 		Spec:       corev1.PodSpec{NodeName: "n1", RestartPolicy: "Always", SchedulerName: "s", ServiceAccountName: "sa"},
 		Status:     corev1.PodStatus{Phase: "Running", PodIPs: []corev1.PodIP{{IP: "10.0.0.1"}}, NominatedNodeName: "n2"},
 	})
-	store(t, s, "pods", &corev1.Pod{ObjectMeta: metaNamed("other", "b"), Spec: corev1.PodSpec{HostNetwork: true}})
-	store(t, s, "events", &corev1.Event{
+	putObject(t, s, "pods", &corev1.Pod{ObjectMeta: metaNamed("other", "b"), Spec: corev1.PodSpec{HostNetwork: true}})
+	putObject(t, s, "events", &corev1.Event{
 		ObjectMeta:          metaNamed("default", "e"),
 		InvolvedObject:      corev1.ObjectReference{Kind: "Pod", Name: "a"},
 		ReportingController: "rc", Type: "Warning", Reason: "R",
 	})
-	store(t, s, "secrets", &corev1.Secret{ObjectMeta: metaNamed("default", "s"), Type: "Opaque"})
-	store(t, s, "nodes", &corev1.Node{ObjectMeta: metaNamed("", "n"), Spec: corev1.NodeSpec{Unschedulable: true}})
+	putObject(t, s, "secrets", &corev1.Secret{ObjectMeta: metaNamed("default", "s"), Type: "Opaque"})
+	putObject(t, s, "nodes", &corev1.Node{ObjectMeta: metaNamed("", "n"), Spec: corev1.NodeSpec{Unschedulable: true}})
 	tests := []struct{ path, selector, want string }{
 		{"/api/v1/pods", "spec.nodeName=n1", "a"},
 		{"/api/v1/pods", "spec.host=n1", "a"},
@@ -228,7 +228,7 @@ func TestFieldSelectors(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.path+" "+tt.selector, func(t *testing.T) {
-			if got := names(listOf(t, s, tt.path+"?fieldSelector="+strings.ReplaceAll(tt.selector, "=", "%3D"))); got != tt.want {
+			if got := configMapNames(configMapsOf(t, s, tt.path+"?fieldSelector="+strings.ReplaceAll(tt.selector, "=", "%3D"))); got != tt.want {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
 		})
@@ -240,8 +240,8 @@ func TestFieldSelectors(t *testing.T) {
 		{"/apis/batch/v1/jobs", "foo", `field label "foo" not supported for Job`},
 	}
 	for _, tt := range refused {
-		resp, body := ask(t, s, "GET", tt.path+"?fieldSelector="+tt.label+"%3Dx")
-		if status := statusIn(t, body); resp.StatusCode != 400 || status.Message != tt.want {
+		resp, body := askServer(t, s, "GET", tt.path+"?fieldSelector="+tt.label+"%3Dx")
+		if status := statusOfBody(t, body); resp.StatusCode != 400 || status.Message != tt.want {
 			t.Errorf("%s %s: %d %q, want %q", tt.path, tt.label, resp.StatusCode, status.Message, tt.want)
 		}
 	}

@@ -95,7 +95,7 @@ func (s *Server) newCall(w http.ResponseWriter, r *http.Request, a Attributes) (
 		return nil, err
 	}
 	var err error
-	c.format, err = negotiate(r, c.resource)
+	c.format, err = c.negotiate()
 	return c, err
 }
 

@@ -25,30 +25,30 @@ import (
 
 const watched = "/api/v1/namespaces/default/configmaps?watch=1"
 
-// lines is a watch under way: what it says, as it comes.
-type lines struct {
+// watchLog is a watch under way: what it says, as it comes.
+type watchLog struct {
 	t    *testing.T
 	resp *http.Response
 	got  chan string
 }
 
 // watchLines starts a watch. Its events are read at once, in a goroutine that ends with the test.
-func watchLines(t *testing.T, s *Server, path string, header ...string) *lines {
+func watchLines(t *testing.T, s *Server, path string, header ...string) *watchLog {
 	t.Helper()
-	l := &lines{t: t, resp: open(t, s, "GET", path, header...), got: make(chan string, 1000)}
+	l := &watchLog{t: t, resp: openAnswer(t, s, "GET", path, header...), got: make(chan string, 1000)}
 	t.Cleanup(func() { l.resp.Body.Close() })
 	go func() {
 		defer close(l.got)
 		scanner := bufio.NewScanner(l.resp.Body)
 		for scanner.Scan() {
-			l.got <- brief(scanner.Bytes())
+			l.got <- briefEvent(scanner.Bytes())
 		}
 	}()
 	return l
 }
 
-// brief is what matters of an event: ADDED default/a@5.
-func brief(line []byte) string {
+// briefEvent is what matters of an event: ADDED default/a@5.
+func briefEvent(line []byte) string {
 	var event struct {
 		Type   string
 		Object struct {
@@ -75,7 +75,7 @@ func brief(line []byte) string {
 }
 
 // want waits until nothing happens any more, and compares what has come.
-func (l *lines) want(want ...string) {
+func (l *watchLog) want(want ...string) {
 	l.t.Helper()
 	synctest.Wait()
 	var got []string
@@ -96,17 +96,17 @@ func (l *lines) want(want ...string) {
 	}
 }
 
-// put writes a ConfigMap whose resourceVersion it returns.
-func put(t testing.TB, s *Server, name string, labels ...string) uint64 {
+// putConfigMap writes a ConfigMap whose resourceVersion it returns.
+func putConfigMap(t testing.TB, s *Server, name string, labels ...string) uint64 {
 	o := &corev1.ConfigMap{ObjectMeta: metaNamed("default", name)}
 	for _, l := range labels {
 		key, value, _ := strings.Cut(l, "=")
 		metav1.SetMetaDataLabel(&o.ObjectMeta, key, value)
 	}
-	return store(t, s, "configmaps", o).ResourceVersion
+	return putObject(t, s, "configmaps", o).ResourceVersion
 }
 
-func drop(t testing.TB, s *Server, name string) uint64 {
+func dropConfigMap(t testing.TB, s *Server, name string) uint64 {
 	o, err := s.store.Write(schema.GroupResource{Resource: "configmaps"}, "default", name,
 		func(*storage.Object) (client.Object, error) { return nil, nil })
 	if err != nil {
@@ -115,28 +115,28 @@ func drop(t testing.TB, s *Server, name string) uint64 {
 	return o.ResourceVersion
 }
 
-// bubble runs a test of a server in a bubble.
-func bubble(t *testing.T, run func(t *testing.T, s *Server)) {
-	synctest.Test(t, func(t *testing.T) { run(t, quiet(t)) })
+// inBubble runs a test of a server in a bubble.
+func inBubble(t *testing.T, run func(t *testing.T, s *Server)) {
+	synctest.Test(t, func(t *testing.T) { run(t, newQuiet(t)) })
 }
 
-func line(event, name string, version uint64) string {
+func eventLine(event, name string, version uint64) string {
 	return fmt.Sprintf("%s %s@%d", event, name, version)
 }
 
-func since(version uint64) string { return "&resourceVersion=" + strconv.FormatUint(version, 10) }
+func fromVersion(version uint64) string { return "&resourceVersion=" + strconv.FormatUint(version, 10) }
 
 func TestWatchFromAResourceVersion(t *testing.T) {
-	bubble(t, func(t *testing.T, s *Server) {
-		a := put(t, s, "a")
-		b := put(t, s, "b")
-		w := watchLines(t, s, watched+since(a))
-		w.want(line("ADDED", "b", b))
-		a = put(t, s, "a")
-		gone := drop(t, s, "b")
-		store(t, s, "configmaps", &corev1.ConfigMap{ObjectMeta: metaNamed("other", "x")})
-		store(t, s, "secrets", &corev1.Secret{ObjectMeta: metaNamed("default", "x")})
-		w.want(line("MODIFIED", "a", a), line("DELETED", "b", gone))
+	inBubble(t, func(t *testing.T, s *Server) {
+		a := putConfigMap(t, s, "a")
+		b := putConfigMap(t, s, "b")
+		w := watchLines(t, s, watched+fromVersion(a))
+		w.want(eventLine("ADDED", "b", b))
+		a = putConfigMap(t, s, "a")
+		gone := dropConfigMap(t, s, "b")
+		putObject(t, s, "configmaps", &corev1.ConfigMap{ObjectMeta: metaNamed("other", "x")})
+		putObject(t, s, "secrets", &corev1.Secret{ObjectMeta: metaNamed("default", "x")})
+		w.want(eventLine("MODIFIED", "a", a), eventLine("DELETED", "b", gone))
 		if got := w.resp.Header.Get("Content-Type"); got != "application/json" {
 			t.Errorf("Content-Type %q", got)
 		}
@@ -146,85 +146,85 @@ func TestWatchFromAResourceVersion(t *testing.T) {
 // Without a resourceVersion, and with 0, a watch begins with all there is. A client that knows
 // bookmarks is told when that was all.
 func TestWatchFromNothing(t *testing.T) {
-	bubble(t, func(t *testing.T, s *Server) {
-		a := put(t, s, "a")
-		now := put(t, s, "b")
+	inBubble(t, func(t *testing.T, s *Server) {
+		a := putConfigMap(t, s, "a")
+		now := putConfigMap(t, s, "b")
 		end := fmt.Sprintf("BOOKMARK @%d initial events end", now)
-		all := []string{line("ADDED", "a", a), line("ADDED", "b", now)}
+		all := []string{eventLine("ADDED", "a", a), eventLine("ADDED", "b", now)}
 		watchLines(t, s, watched).want(all...)
 		watchLines(t, s, watched+"&resourceVersion=0").want(all...)
 		watchLines(t, s, watched+"&allowWatchBookmarks=1").want(append(all, end)...)
 		watchLines(t, s, watched+"&allowWatchBookmarks=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan").want(append(all, end)...)
-		watchLines(t, s, watched+"&sendInitialEvents=true&resourceVersionMatch=NotOlderThan"+since(a)).want(all...)
+		watchLines(t, s, watched+"&sendInitialEvents=true&resourceVersionMatch=NotOlderThan"+fromVersion(a)).want(all...)
 		quiet := watchLines(t, s, watched+"&sendInitialEvents=false&resourceVersionMatch=NotOlderThan")
 		quiet.want()
 		quiet.want()
-		c := put(t, s, "c")
-		quiet.want(line("ADDED", "c", c))
+		c := putConfigMap(t, s, "c")
+		quiet.want(eventLine("ADDED", "c", c))
 	})
 }
 
 // A watch for a state of the future waits three seconds for it.
 func TestWatchOfTheFuture(t *testing.T) {
-	bubble(t, func(t *testing.T, s *Server) {
+	inBubble(t, func(t *testing.T, s *Server) {
 		now := s.store.ResourceVersion()
 		future := fmt.Sprintf("ERROR 504 Timeout: Too large resource version: 1000, current: %d", now)
 		initial := "&sendInitialEvents=true&resourceVersionMatch=NotOlderThan"
-		w, patient, changes := watchLines(t, s, watched+initial+since(1000)), watchLines(t, s, watched+initial+since(now+1)), watchLines(t, s, watched+since(now+1))
+		w, patient, changes := watchLines(t, s, watched+initial+fromVersion(1000)), watchLines(t, s, watched+initial+fromVersion(now+1)), watchLines(t, s, watched+fromVersion(now+1))
 		w.want()
-		a := put(t, s, "a")
-		patient.want(line("ADDED", "a", a))
-		a = put(t, s, "a")
-		patient.want(line("MODIFIED", "a", a))
-		changes.want(line("MODIFIED", "a", a)) // what is not of its future does not matter to it
+		a := putConfigMap(t, s, "a")
+		patient.want(eventLine("ADDED", "a", a))
+		a = putConfigMap(t, s, "a")
+		patient.want(eventLine("MODIFIED", "a", a))
+		changes.want(eventLine("MODIFIED", "a", a)) // what is not of its future does not matter to it
 		time.Sleep(catchUp)
 		w.want(strings.Replace(future, fmt.Sprint("current: ", now), fmt.Sprint("current: ", a), 1), "end")
 	})
 }
 
 func TestWatchTooOld(t *testing.T) {
-	bubble(t, func(t *testing.T, s *Server) {
-		a := put(t, s, "a")
-		b := put(t, s, "b")
-		c := put(t, s, "c")
+	inBubble(t, func(t *testing.T, s *Server) {
+		a := putConfigMap(t, s, "a")
+		b := putConfigMap(t, s, "b")
+		c := putConfigMap(t, s, "c")
 		if err := s.store.CompactTo(b); err != nil {
 			t.Fatal(err)
 		}
-		w := watchLines(t, s, watched+since(a))
+		w := watchLines(t, s, watched+fromVersion(a))
 		w.want(fmt.Sprintf("ERROR 410 too old resource version: %d (%d)", a, b), "end")
 		if w.resp.StatusCode != 200 {
 			t.Errorf("status %d", w.resp.StatusCode)
 		}
-		watchLines(t, s, watched+since(b)).want(line("ADDED", "c", c))
+		watchLines(t, s, watched+fromVersion(b)).want(eventLine("ADDED", "c", c))
 	})
 }
 
 // An object that begins to match is added; one that ceases to is deleted, as it was when it last
 // matched, at the resourceVersion of the change.
 func TestWatchSelectors(t *testing.T) {
-	bubble(t, func(t *testing.T, s *Server) {
+	inBubble(t, func(t *testing.T, s *Server) {
 		start := s.store.ResourceVersion()
-		w, one := watchLines(t, s, watched+since(start)+"&labelSelector=on%3Dyes"), watchLines(t, s, watched+since(start)+"&fieldSelector=metadata.name%3Da")
+		w, one := watchLines(t, s, watched+fromVersion(start)+"&labelSelector=on%3Dyes"), watchLines(t, s, watched+fromVersion(start)+"&fieldSelector=metadata.name%3Da")
 		var at []uint64
-		at = append(at, put(t, s, "a", "on=no"))
-		at = append(at, put(t, s, "a", "on=yes"))
-		at = append(at, put(t, s, "a", "on=yes", "x=y"))
-		at = append(at, put(t, s, "a", "on=no"))
-		at = append(at, put(t, s, "b", "on=yes"))
-		at = append(at, drop(t, s, "b"))
-		at = append(at, drop(t, s, "a"))
-		w.want(line("ADDED", "a", at[1]), line("MODIFIED", "a", at[2]), line("DELETED", "a", at[3]), line("ADDED", "b", at[4]), line("DELETED", "b", at[5]))
-		one.want(line("ADDED", "a", at[0]), line("MODIFIED", "a", at[1]), line("MODIFIED", "a", at[2]), line("MODIFIED", "a", at[3]), line("DELETED", "a", at[6]))
+		at = append(at, putConfigMap(t, s, "a", "on=no"))
+		at = append(at, putConfigMap(t, s, "a", "on=yes"))
+		at = append(at, putConfigMap(t, s, "a", "on=yes", "x=y"))
+		at = append(at, putConfigMap(t, s, "a", "on=no"))
+		at = append(at, putConfigMap(t, s, "b", "on=yes"))
+		at = append(at, dropConfigMap(t, s, "b"))
+		at = append(at, dropConfigMap(t, s, "a"))
+		w.want(eventLine("ADDED", "a", at[1]), eventLine("MODIFIED", "a", at[2]), eventLine("DELETED", "a", at[3]), eventLine("ADDED", "b", at[4]), eventLine("DELETED", "b", at[5]))
+		one.want(eventLine("ADDED", "a", at[0]), eventLine("MODIFIED", "a", at[1]), eventLine("MODIFIED", "a", at[2]), eventLine("MODIFIED", "a", at[3]), eventLine("DELETED", "a", at[6]))
 	})
 }
 
 // What leaves a selection is told in the state in which it matched.
 func TestWatchDepartureHasTheOldState(t *testing.T) {
-	bubble(t, func(t *testing.T, s *Server) {
-		start := put(t, s, "a", "on=yes")
-		resp := open(t, s, "GET", watched+since(start)+"&labelSelector=on%3Dyes")
+	inBubble(t, func(t *testing.T, s *Server) {
+		start := putConfigMap(t, s, "a", "on=yes")
+		resp := openAnswer(t, s, "GET", watched+fromVersion(start)+"&labelSelector=on%3Dyes")
 		defer resp.Body.Close()
-		put(t, s, "a", "on=no")
+		putConfigMap(t, s, "a", "on=no")
 		text, err := bufio.NewReader(resp.Body).ReadString('\n')
 		if err != nil || !strings.Contains(text, `"labels":{"on":"yes"}`) {
 			t.Errorf("%s %v", text, err)
@@ -235,13 +235,13 @@ func TestWatchDepartureHasTheOldState(t *testing.T) {
 // Bookmarks come each minute, if anything has happened anywhere since the watch began, and
 // shortly before its end.
 func TestWatchBookmarks(t *testing.T) {
-	bubble(t, func(t *testing.T, s *Server) {
-		start := put(t, s, "a")
-		w := watchLines(t, s, watched+since(start)+"&allowWatchBookmarks=true&timeoutSeconds=150")
-		without := watchLines(t, s, watched+since(start)+"&timeoutSeconds=150")
+	inBubble(t, func(t *testing.T, s *Server) {
+		start := putConfigMap(t, s, "a")
+		w := watchLines(t, s, watched+fromVersion(start)+"&allowWatchBookmarks=true&timeoutSeconds=150")
+		without := watchLines(t, s, watched+fromVersion(start)+"&timeoutSeconds=150")
 		time.Sleep(bookmarkPeriod)
 		w.want()
-		other := store(t, s, "secrets", &corev1.Secret{ObjectMeta: metaNamed("default", "x")}).ResourceVersion
+		other := putObject(t, s, "secrets", &corev1.Secret{ObjectMeta: metaNamed("default", "x")}).ResourceVersion
 		time.Sleep(bookmarkPeriod)
 		w.want(fmt.Sprintf("BOOKMARK @%d", other))
 		time.Sleep(28 * time.Second)
@@ -254,7 +254,7 @@ func TestWatchBookmarks(t *testing.T) {
 
 // A watch ends when its time is up; without a word about it, between half an hour and an hour.
 func TestWatchEnds(t *testing.T) {
-	bubble(t, func(t *testing.T, s *Server) {
+	inBubble(t, func(t *testing.T, s *Server) {
 		short, long := watchLines(t, s, watched+"&timeoutSeconds=1"), watchLines(t, s, watched)
 		time.Sleep(time.Second)
 		short.want("end")
@@ -267,8 +267,8 @@ func TestWatchEnds(t *testing.T) {
 
 // The stream of a resource that is no longer served ends.
 func TestWatchOfADroppedResource(t *testing.T) {
-	bubble(t, func(t *testing.T, s *Server) {
-		w := watchLines(t, s, watched+since(s.store.ResourceVersion()))
+	inBubble(t, func(t *testing.T, s *Server) {
+		w := watchLines(t, s, watched+fromVersion(s.store.ResourceVersion()))
 		w.want()
 		s.store.Drop(schema.GroupResource{Resource: "configmaps"})
 		w.want("end")
@@ -277,21 +277,21 @@ func TestWatchOfADroppedResource(t *testing.T) {
 
 // The deprecated paths below /watch/ are still served, and are the only watches of one name.
 func TestWatchPaths(t *testing.T) {
-	bubble(t, func(t *testing.T, s *Server) {
-		a := put(t, s, "a")
-		b := put(t, s, "b")
-		watchLines(t, s, "/api/v1/watch/namespaces/default/configmaps/a").want(line("ADDED", "a", a))
-		watchLines(t, s, "/api/v1/watch/configmaps").want(line("ADDED", "a", a), line("ADDED", "b", b))
-		if _, body := ask(t, s, "GET", "/api/v1/namespaces/default/configmaps/a?watch=1"); !strings.HasPrefix(body, `{"kind":"ConfigMap"`) {
+	inBubble(t, func(t *testing.T, s *Server) {
+		a := putConfigMap(t, s, "a")
+		b := putConfigMap(t, s, "b")
+		watchLines(t, s, "/api/v1/watch/namespaces/default/configmaps/a").want(eventLine("ADDED", "a", a))
+		watchLines(t, s, "/api/v1/watch/configmaps").want(eventLine("ADDED", "a", a), eventLine("ADDED", "b", b))
+		if _, body := askServer(t, s, "GET", "/api/v1/namespaces/default/configmaps/a?watch=1"); !strings.HasPrefix(body, `{"kind":"ConfigMap"`) {
 			t.Errorf("a get with watch=1: %s", body)
 		}
 	})
 }
 
 func TestWatchOfMetadata(t *testing.T) {
-	bubble(t, func(t *testing.T, s *Server) {
-		put(t, s, "a")
-		resp := open(t, s, "GET", watched+"&allowWatchBookmarks=1", "Accept: application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1")
+	inBubble(t, func(t *testing.T, s *Server) {
+		putConfigMap(t, s, "a")
+		resp := openAnswer(t, s, "GET", watched+"&allowWatchBookmarks=1", "Accept: application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1")
 		defer resp.Body.Close()
 		events := bufio.NewReader(resp.Body)
 		for _, event := range []string{"ADDED", "BOOKMARK"} {
@@ -304,9 +304,9 @@ func TestWatchOfMetadata(t *testing.T) {
 }
 
 func TestWatchInProtobuf(t *testing.T) {
-	bubble(t, func(t *testing.T, s *Server) {
-		put(t, s, "a")
-		resp := open(t, s, "GET", watched, "Accept: application/vnd.kubernetes.protobuf;stream=watch")
+	inBubble(t, func(t *testing.T, s *Server) {
+		putConfigMap(t, s, "a")
+		resp := openAnswer(t, s, "GET", watched, "Accept: application/vnd.kubernetes.protobuf;stream=watch")
 		defer resp.Body.Close()
 		if got := resp.Header.Get("Content-Type"); got != "application/vnd.kubernetes.protobuf;stream=watch" {
 			t.Errorf("Content-Type %q", got)
@@ -333,11 +333,11 @@ func TestWatchInProtobuf(t *testing.T) {
 
 // A watch whose client has gone ends, whatever it is doing; the bubble would not end otherwise.
 func TestWatchEndsWithItsClient(t *testing.T) {
-	bubble(t, func(t *testing.T, s *Server) {
-		waiting := open(t, s, "GET", watched)
-		writing := open(t, s, "GET", watched)
+	inBubble(t, func(t *testing.T, s *Server) {
+		waiting := openAnswer(t, s, "GET", watched)
+		writing := openAnswer(t, s, "GET", watched)
 		for i := range 10 {
-			put(t, s, strconv.Itoa(i)) // nobody reads
+			putConfigMap(t, s, strconv.Itoa(i)) // nobody reads
 		}
 		synctest.Wait()
 		waiting.Body.Close()
@@ -364,7 +364,7 @@ func benchmarkWatch(b *testing.B, accept string, watchers int) {
 	start := formatVersion(s.store.ResourceVersion())
 	done := make(chan error)
 	for range watchers {
-		resp := open(b, s, "GET", watched+"&resourceVersion="+start, "Accept: "+accept)
+		resp := openAnswer(b, s, "GET", watched+"&resourceVersion="+start, "Accept: "+accept)
 		defer resp.Body.Close()
 		go func() { done <- countEvents(resp.Body, b.N/watchers) }()
 	}
@@ -372,7 +372,7 @@ func benchmarkWatch(b *testing.B, accept string, watchers int) {
 	b.ResetTimer()
 	for i := range b.N / watchers {
 		o := &corev1.ConfigMap{ObjectMeta: metaNamed("default", strconv.Itoa(i%objects)), Data: map[string]string{"k": payload}}
-		store(b, s, "configmaps", o)
+		putObject(b, s, "configmaps", o)
 	}
 	for range watchers {
 		if err := <-done; err != nil {
