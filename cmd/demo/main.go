@@ -1,8 +1,8 @@
 // Command demo is the replicator: it keeps copies of ConfigMaps and Secrets in
 // the namespaces that Replicas choose.
 //
-// With --play it tells a story on a control plane of its own, or on the cluster
-// that KUBECONFIG or --kubeconfig names.
+// With --play it tells a story on an API server of its own, in memory, or on the
+// cluster that KUBECONFIG or --kubeconfig names.
 package main
 
 import (
@@ -28,7 +28,7 @@ import (
 // flags are what the command line says.
 type flags struct {
 	kubeconfig, namespace, metrics, health string
-	play                                   bool
+	play, real                             bool
 }
 
 func main() {
@@ -52,7 +52,7 @@ func run(ctx context.Context, args []string, out, errOut io.Writer) error {
 	}
 	if f.play {
 		return play.Run(ctx, &play.Stage{
-			Scheme: s, Kubeconfig: f.kubeconfig, Out: out,
+			Scheme: s, Kubeconfig: f.kubeconfig, Real: f.real, Out: out,
 			Replicator: func(ctx context.Context, cfg *rest.Config, tell func(station, text string)) error {
 				return replicate(ctx, cfg, s, f, &replicator.Options{Tell: tell})
 			},
@@ -74,6 +74,7 @@ func parse(args []string, errOut io.Writer) (*flags, error) {
 	set.StringVar(&f.metrics, "metrics", "", "`address` of /metrics, such as 127.0.0.1:8080; default: none")
 	set.StringVar(&f.health, "health", "", "`address` of /healthz and /readyz, such as 127.0.0.1:8081; default: none")
 	set.BoolVar(&f.play, "play", false, "tell a story: set the stage, act on it, and print what happens")
+	set.BoolVar(&f.real, "real", false, "play on a real etcd and kube-apiserver, which 'make controlplane' builds, not on a server in memory")
 	logging := flag.NewFlagSet("klog", flag.ContinueOnError)
 	klog.InitFlags(logging)
 	set.Var(logging.Lookup("v").Value, "v", "log verbosity `level`: 1 tells of each event, reconcile and write")

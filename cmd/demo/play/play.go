@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -24,8 +25,10 @@ type Stage struct {
 	// Scheme knows v1alpha1 and the built-in kinds.
 	Scheme *scheme.Scheme
 	// Kubeconfig is a file; empty means $KUBECONFIG, and if that is empty too,
-	// a control plane of the play's own.
+	// an API server of the play's own, in memory.
 	Kubeconfig string
+	// Real makes the play's own server a real etcd and kube-apiserver.
+	Real bool
 	// Out gets the lines.
 	Out io.Writer
 	// Replicator runs the replicator until ctx ends, and tells what happens.
@@ -35,18 +38,16 @@ type Stage struct {
 // Run plays until ctx ends, cleans up, and returns what broke, if anything did.
 func Run(ctx context.Context, s *Stage) error {
 	say := &script{out: s.Out, written: make(chan struct{}, 1)}
-	cfg, own, err := s.server(ctx, say)
+	server, err := s.server(ctx, say)
 	if err != nil {
 		return err
 	}
-	if own != nil {
-		defer own.Stop()
-	}
-	c, err := client.New(cfg, &client.Options{Scheme: s.Scheme})
+	defer server.stop()
+	c, err := client.New(server.config, &client.Options{Scheme: s.Scheme})
 	if err != nil {
 		return err
 	}
-	a := &actor{client: c, script: say, foreign: own == nil}
+	a := &actor{client: c, script: say, foreign: server.kubeconfig == ""}
 	// Whatever happens, the actor leaves another's cluster as it was; a
 	// control plane of our own is thrown away.
 	defer a.leave(context.WithoutCancel(ctx))
@@ -58,7 +59,7 @@ func Run(ctx context.Context, s *Stage) error {
 	replicator, stop := context.WithCancel(context.WithoutCancel(ctx))
 	ended := make(chan error, 1)
 	go func() {
-		err := s.Replicator(replicator, cfg, say.line)
+		err := s.Replicator(replicator, server.config, say.line)
 		if err != nil {
 			cancel(fmt.Errorf("the replicator ended: %w", err))
 		}
@@ -67,8 +68,8 @@ func Run(ctx context.Context, s *Stage) error {
 	err = unlessDone(ctx, a.play(ctx))
 	if err == nil && ctx.Err() == nil {
 		say.act(ctx, "now you, in another terminal (Ctrl-C ends it):")
-		if own != nil {
-			say.line("", "export KUBECONFIG="+own.KubeconfigPath())
+		if server.kubeconfig != "" {
+			say.line("", "export KUBECONFIG="+server.kubeconfig)
 		}
 		say.line("", "kubectl -n team-blue delete configmap settings")
 		say.line("", "kubectl label namespace default copies=wanted")
@@ -88,23 +89,55 @@ func unlessDone(ctx context.Context, err error) error {
 	return err
 }
 
-// server returns the API server to play on, and the control plane if it is the play's own.
-func (s *Stage) server(ctx context.Context, say *script) (*rest.Config, *envtest.ControlPlane, error) {
-	if s.Kubeconfig != "" || os.Getenv("KUBECONFIG") != "" {
+// server is an API server to play on.
+type server struct {
+	config     *rest.Config
+	kubeconfig string // of a server of the play's own; empty for another's
+	stop       func() error
+}
+
+func (s *Stage) server(ctx context.Context, say *script) (*server, error) {
+	switch {
+	case s.Kubeconfig != "" || os.Getenv("KUBECONFIG") != "":
 		cfg, err := client.GetConfig(s.Kubeconfig)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		say.line("story", "playing on the cluster at "+cfg.Host)
-		return cfg, nil, nil
+		return &server{config: cfg, stop: func() error { return nil }}, nil
+	case s.Real:
+		say.line("story", "starting an etcd and a kube-apiserver")
+		plane := envtest.NewControlPlane(nil)
+		if err := plane.Start(ctx); err != nil {
+			return nil, errors.Join(err, plane.Stop())
+		}
+		say.line("story", "they serve at "+plane.Config().Host)
+		return &server{config: plane.Config(), kubeconfig: plane.KubeconfigPath(), stop: plane.Stop}, nil
 	}
-	say.line("story", "starting an etcd and a kube-apiserver")
-	own := envtest.NewControlPlane(nil)
-	if err := own.Start(ctx); err != nil {
-		return nil, nil, errors.Join(err, own.Stop())
+	own, err := inMemory(s.Scheme)
+	if err == nil {
+		say.line("story", "an API server in memory serves at "+own.config.Host)
 	}
-	say.line("story", "they serve at "+own.Config().Host)
-	return own.Config(), own, nil
+	return own, err
+}
+
+// inMemory starts a server in memory on a port, so that kubectl can join in.
+func inMemory(known *scheme.Scheme) (*server, error) {
+	dir, err := os.MkdirTemp("", "governor-demo-")
+	if err != nil {
+		return nil, fmt.Errorf("make a directory for the kubeconfig: %w", err)
+	}
+	remove := func() error { return os.RemoveAll(dir) }
+	listener, err := envtest.NewServer(&envtest.Options{Scheme: known}).Listen("127.0.0.1:0")
+	if err != nil {
+		return nil, errors.Join(err, remove())
+	}
+	stop := func() error { return errors.Join(listener.Close(), remove()) }
+	kubeconfig := filepath.Join(dir, "kubeconfig")
+	if err := listener.WriteKubeconfig(kubeconfig); err != nil {
+		return nil, errors.Join(err, stop())
+	}
+	return &server{config: listener.Config(), kubeconfig: kubeconfig, stop: stop}, nil
 }
 
 // script prints lines from any goroutine.
