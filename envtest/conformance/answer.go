@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	"sigs.k8s.io/yaml"
 )
 
 // usual are the values of headers that answers do not show.
@@ -162,7 +164,7 @@ func quote(text string) []string {
 
 // indented keeps a text of several lines together.
 func indented(text string) []string {
-	lines := strings.Split(strings.TrimSpace(text), "\n")
+	lines := strings.FieldsFunc(text, func(r rune) bool { return r == '\n' })
 	for i := 1; i < len(lines); i++ {
 		lines[i] = "  " + lines[i]
 	}
@@ -189,11 +191,16 @@ func (m *mask) event(frame []byte, s show) ([]string, error) {
 	return m.lines(map[string]any{e.Type: m.shown(e.Object, s)}), nil
 }
 
-// decode reads a body of any media type that the suite asks for: JSON and
-// protobuf become a JSON value, anything else is text.
+// decode reads a body of any media type that the suite asks for: JSON,
+// YAML and protobuf become a JSON value, anything else is text.
 func decode(contentType string, data []byte) (any, error) {
 	if strings.HasPrefix(contentType, "application/vnd.kubernetes.protobuf") {
 		return decodeProtobuf(data)
+	}
+	if strings.HasPrefix(contentType, "application/yaml") {
+		var value any
+		err := yaml.Unmarshal(data, &value)
+		return value, err
 	}
 	if !strings.HasPrefix(contentType, "application/json") {
 		return string(data), nil

@@ -19,6 +19,7 @@ import (
 //	$name1     generated names
 //	$continue1 tokens of lists
 //	$token1    tokens of service accounts
+//	$hash      every storageVersionHash of discovery
 //	$time      every timestamp; $age every age of some seconds
 type mask struct {
 	values map[string]string // by variable, without the $
@@ -117,6 +118,9 @@ func (m *mask) object(value any) {
 		}
 		if status, ok := v["status"].(map[string]any); ok && isText(status["token"]) {
 			status["token"] = m.name("token", status["token"].(string))
+		}
+		if isText(v["storageVersionHash"]) {
+			v["storageVersionHash"] = "$hash"
 		}
 		for k, item := range v {
 			if k != "metadata" {

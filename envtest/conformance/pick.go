@@ -2,11 +2,12 @@ package conformance
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
 // pick leaves only some fields of a value: "spec.replicas", "items.metadata.name"
-// (of each item), "resources[name=pods].verbs" (of those items that have it).
+// (of each item), "resources[name=pods,nodes].verbs" (of those items).
 func pick(value any, paths []string) any {
 	var picked any
 	for _, p := range paths {
@@ -46,7 +47,7 @@ func pickOne(value any, path []string) any {
 		return picked
 	case map[string]any:
 		key, condition, filtered := strings.Cut(strings.TrimSuffix(path[0], "]"), "[")
-		below, ok := v[strings.ReplaceAll(key, `\`, ".")]
+		below, ok := v[key]
 		if !ok {
 			return nil
 		}
@@ -60,12 +61,12 @@ func pickOne(value any, path []string) any {
 	return nil
 }
 
-// those returns the items of which a field has a value: "name=pods".
+// those returns the items of which a field has one of the values: "name=pods,nodes".
 func those(list []any, condition string) []any {
-	field, want, _ := strings.Cut(condition, "=")
+	field, values, _ := strings.Cut(condition, "=")
 	found := []any{}
 	for _, item := range list {
-		if fmt.Sprint(at(item, field)) == want {
+		if slices.Contains(strings.Split(values, ","), fmt.Sprint(at(item, field))) {
 			found = append(found, item)
 		}
 	}
