@@ -26,7 +26,12 @@ func (w *write) fieldManager() *managedfields.FieldManager {
 // apply, from live (nil: there was nothing) to next: w.manager owns what it has changed. live is not written to.
 // Both have their kind.
 func (s *Server) track(w *write, live, next client.Object) error {
+	var of shape
 	if live == nil {
+		var known bool
+		if of, known = s.shapes.recall(w, next); known {
+			return nil
+		}
 		var err error
 		if live, err = s.empty(next.GetObjectKind().GroupVersionKind()); err != nil {
 			return err
@@ -34,6 +39,7 @@ func (s *Server) track(w *write, live, next client.Object) error {
 	}
 	// It returns the object that it is given; its errors are not the client's.
 	w.fieldManager().UpdateNoErrors(live, next, w.manager)
+	s.shapes.remember(of, next)
 	return nil
 }
 

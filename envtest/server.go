@@ -16,6 +16,7 @@ type Server struct {
 	store  *storage.Store
 	kinds  *kinds.Registry
 	ledger ledger // what each write has to know of other objects
+	shapes shapes
 
 	// What requests pass before their verb; see ServeHTTP.
 	authorizer Authorizer // nil: allows everything
