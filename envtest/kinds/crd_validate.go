@@ -3,6 +3,7 @@ package kinds
 import (
 	"fmt"
 	"net/url"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -66,7 +67,12 @@ func (d *definition) validateSpec(at *field.Path) field.ErrorList {
 			storage++
 		}
 		names[v.Name] = true
-		errs = append(errs, v.validate(at.Child("versions").Index(i))...)
+		errs = append(errs, v.validate(at.Child("versions").Index(i), spec.placesOf(at, i))...)
+	}
+	if len(spec.Versions) > 0 {
+		if wrong := utilvalidation.IsDNS1035Label(spec.Versions[0].Name); len(wrong) > 0 {
+			errs = append(errs, field.Invalid(at.Child("version"), spec.Versions[0].Name, strings.Join(wrong, ",")))
+		}
 	}
 	if len(names) != len(spec.Versions) {
 		errs = append(errs, field.Invalid(at.Child("versions"), versionNames(spec.Versions), "must contain unique version names"))
@@ -150,7 +156,35 @@ func (n *names) validate(at *field.Path) field.ErrorList {
 	return errs
 }
 
-func (v *definitionVersion) validate(at *field.Path) field.ErrorList {
+// places is where errors in parts of a version are said to be.
+type places struct{ schema, subresources, columns *field.Path }
+
+// placesOf says where they are for one version: what is the same for all versions the
+// real server takes as that of the whole CRD.
+func (s *definitionSpec) placesOf(at *field.Path, i int) places {
+	version := at.Child("versions").Index(i)
+	p := places{version.Child("schema"), version.Child("subresources"), version.Child("additionalPrinterColumns")}
+	same := func(part func(v *definitionVersion) any) bool {
+		for j := range s.Versions {
+			if !reflect.DeepEqual(part(&s.Versions[0]), part(&s.Versions[j])) {
+				return false
+			}
+		}
+		return true
+	}
+	if same(func(v *definitionVersion) any { return v.Schema }) {
+		p.schema = at.Child("validation")
+	}
+	if same(func(v *definitionVersion) any { return v.Subresources }) {
+		p.subresources = at.Child("subresources")
+	}
+	if same(func(v *definitionVersion) any { return v.PrinterColumns }) {
+		p.columns = at.Child("additionalPrinterColumns")
+	}
+	return p
+}
+
+func (v *definitionVersion) validate(at *field.Path, p places) field.ErrorList {
 	var errs field.ErrorList
 	if wrong := utilvalidation.IsDNS1035Label(v.Name); len(wrong) > 0 {
 		errs = append(errs, field.Invalid(at.Child("name"), v.Name, strings.Join(wrong, ",")))
@@ -159,13 +193,13 @@ func (v *definitionVersion) validate(at *field.Path) field.ErrorList {
 		errs = append(errs, field.Invalid(at.Child("deprecationWarning"), *v.DeprecationWarning, "can only be set for deprecated versions"))
 	}
 	if openAPI := v.openAPI(); openAPI != nil {
-		errs = append(errs, validateStructural(at.Child("schema", "openAPIV3Schema"), openAPI)...)
+		errs = append(errs, validateStructural(p.schema.Child("openAPIV3Schema"), openAPI)...)
 	}
 	if v.Subresources != nil && v.Subresources.Scale != nil {
-		errs = append(errs, v.Subresources.Scale.validate(at.Child("subresources"))...)
+		errs = append(errs, v.Subresources.Scale.validate(p.subresources)...)
 	}
 	for i, column := range v.PrinterColumns {
-		errs = append(errs, column.validate(at.Child("additionalPrinterColumns").Index(i))...)
+		errs = append(errs, column.validate(p.columns.Index(i))...)
 	}
 	return errs
 }
@@ -213,9 +247,9 @@ func (c *Column) validate(at *field.Path) field.ErrorList {
 	}
 	switch {
 	case c.JSONPath == "":
-		errs = append(errs, field.Required(at.Child("jsonPath"), ""))
+		errs = append(errs, field.Required(at.Child("JSONPath"), ""))
 	case c.JSONPath[0] != '.':
-		errs = append(errs, field.Invalid(at.Child("jsonPath"), c.JSONPath, "must be a simple json path starting with ."))
+		errs = append(errs, field.Invalid(at.Child("JSONPath"), c.JSONPath, "must be a simple json path starting with ."))
 	}
 	return errs
 }

@@ -1,12 +1,16 @@
 package kinds
 
 import (
+	"encoding/json"
 	"fmt"
 	"regexp"
 	"slices"
 
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/kube-openapi/pkg/validation/spec"
+	"k8s.io/kube-openapi/pkg/validation/strfmt"
+	"k8s.io/kube-openapi/pkg/validation/validate"
 )
 
 // validateStructural checks that a schema is one by which objects can be pruned,
@@ -30,9 +34,24 @@ func validateStructural(at *field.Path, openAPI map[string]any) field.ErrorList 
 	if s.Nullable {
 		errs = append(errs, field.Forbidden(at.Child("nullable"), "nullable cannot be true at the root"))
 	}
+	if metadata, ok := s.Properties["metadata"]; ok && !restrictsNamesOnly(&metadata) {
+		errs = append(errs, field.Forbidden(at.Child("properties").Key("metadata"),
+			"must not specify anything other than name and generateName, but metadata is implicitly specified"))
+	}
 	errs = append(errs, validateShape(at, s)...)
 	slices.SortStableFunc(errs, func(a, b *field.Error) int { return compareErrors(a, b) })
 	return errs
+}
+
+// restrictsNamesOnly says whether a schema of metadata says nothing but how an object
+// may be named.
+func restrictsNamesOnly(s *spec.Schema) bool {
+	for name := range s.Properties {
+		if name != "name" && name != "generateName" {
+			return false
+		}
+	}
+	return s.AdditionalProperties == nil && len(s.Required) == 0 && !s.Nullable && len(s.Extensions) == 0
 }
 
 func compareErrors(a, b *field.Error) int {
@@ -71,6 +90,7 @@ func validateShape(at *field.Path, s *spec.Schema) field.ErrorList {
 		errs = append(errs, field.Invalid(at.Child("type"), typeOf(s), "must be object if x-kubernetes-embedded-resource is true"))
 	}
 	errs = append(errs, validateListExtensions(at, s)...)
+	errs = append(errs, validateDefault(at.Child("default"), s)...)
 	return append(errs, validateJunctors(at, s)...)
 }
 
@@ -96,6 +116,9 @@ func validateKeywords(at *field.Path, s *spec.Schema) field.ErrorList {
 			errs = append(errs, field.Invalid(at.Child("pattern"), s.Pattern, fmt.Sprintf("must be a valid regular expression, but isn't: %v", err)))
 		}
 	}
+	if s.Ref.String() != "" {
+		errs = append(errs, field.Forbidden(at.Child("$ref"), "$ref is not supported"))
+	}
 	if s.UniqueItems {
 		errs = append(errs, field.Forbidden(at.Child("uniqueItems"), "uniqueItems cannot be set to true since the runtime complexity becomes quadratic"))
 	}
@@ -117,6 +140,44 @@ func validateKeywords(at *field.Path, s *spec.Schema) field.ErrorList {
 		}
 	}
 	return errs
+}
+
+// validateDefault checks that a default is one that its schema takes.
+func validateDefault(at *field.Path, s *spec.Schema) field.ErrorList {
+	if s.Default == nil {
+		return nil
+	}
+	var openAPI map[string]any
+	text, err := json.Marshal(s)
+	if err == nil {
+		err = json.Unmarshal(text, &openAPI)
+	}
+	if err != nil {
+		return field.ErrorList{field.Invalid(at, "", err.Error())}
+	}
+	checked, err := validationSchema(openAPI)
+	if err != nil || !patternsCompile(checked) {
+		return nil // said elsewhere
+	}
+	var value any // with whole numbers as integers
+	if text, err = json.Marshal(s.Default); err == nil {
+		err = utiljson.Unmarshal(text, &value)
+	}
+	if err != nil {
+		return field.ErrorList{field.Invalid(at, "", err.Error())}
+	}
+	return fieldErrors(at, validate.NewSchemaValidator(checked, nil, "", strfmt.Default).Validate(value))
+}
+
+// patternsCompile says whether validation can use a schema's patterns.
+func patternsCompile(s *spec.Schema) bool {
+	ok := true
+	eachSchema(s, func(s *spec.Schema) {
+		if _, err := regexp.Compile(s.Pattern); err != nil {
+			ok = false
+		}
+	})
+	return ok
 }
 
 // validateListExtensions checks x-kubernetes-list-type, its keys, and map-type.

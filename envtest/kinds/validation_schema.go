@@ -2,6 +2,7 @@ package kinds
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -17,6 +18,9 @@ func validationSchema(openAPI map[string]any) (*spec.Schema, error) {
 		return nil, err
 	}
 	eachSchema(s, func(s *spec.Schema) {
+		if s.Ref.String() != "" {
+			err = errors.New("schema: $ref is not supported") // validation would panic
+		}
 		if yes, _ := s.Extensions["x-kubernetes-int-or-string"].(bool); yes {
 			s.Type = spec.StringOrArray{"integer", "string"}
 		}
@@ -24,10 +28,10 @@ func validationSchema(openAPI map[string]any) (*spec.Schema, error) {
 			s.Format = ""
 		}
 	})
-	return s, nil
+	return s, err
 }
 
-// parseSchema reads a schema strictly enough that validation cannot panic.
+// parseSchema reads a schema as it stands in a CRD.
 func parseSchema(openAPI map[string]any) (*spec.Schema, error) {
 	text, err := json.Marshal(openAPI)
 	if err != nil {
@@ -37,12 +41,7 @@ func parseSchema(openAPI map[string]any) (*spec.Schema, error) {
 	if err := json.Unmarshal(text, s); err != nil {
 		return nil, fmt.Errorf("schema: %w", err)
 	}
-	eachSchema(s, func(s *spec.Schema) {
-		if s.Ref.String() != "" && err == nil {
-			err = fmt.Errorf("schema: $ref is not supported")
-		}
-	})
-	return s, err
+	return s, nil
 }
 
 // eachSchema visits a schema and all schemas in it.
