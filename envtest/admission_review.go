@@ -227,9 +227,9 @@ func (s *Server) applyPatch(h *hook, a *admission, as *kinds.Resource, sent []by
 			return apierrors.NewInternalError(err)
 		}
 	}
-	if u, ok := object.(*unstructured.Unstructured); ok && a.resource.Custom != nil && a.subresource != "scale" {
-		a.resource.Custom.Prune(u)
-		a.resource.Custom.Default(u)
+	if u, ok := object.(*unstructured.Unstructured); ok && a.resource.Rules != nil && a.subresource != "scale" {
+		a.resource.Rules.Prune(u)
+		a.resource.Rules.Default(u)
 	}
 	a.object = object
 	return nil

@@ -19,26 +19,33 @@ func (s *Server) impersonate(r *http.Request, a Attributes) (User, error) {
 	if err != nil || wanted == nil {
 		return a.User, err
 	}
-	// The modes that say exactly who may be impersonated for what come first,
-	// and their refusal is what the client hears.
 	_, _, isServiceAccount := splitServiceAccount(wanted.Name)
-	onlyName := wanted.UID == "" && len(wanted.Groups) == 0 && len(wanted.Extra) == 0
-	var refusal error
+	var modes []string
 	switch {
-	case isServiceAccount && onlyName:
-		refusal = s.mayImpersonate(r.Context(), a, *wanted, "serviceaccount")
 	case !isServiceAccount:
-		refusal = s.mayImpersonate(r.Context(), a, *wanted, "user-info")
+		modes = []string{"user-info", ""}
+	case wanted.UID == "" && len(wanted.Groups) == 0 && len(wanted.Extra) == 0:
+		modes = []string{"serviceaccount", ""}
+	default:
+		modes = []string{""}
 	}
-	if refusal != nil || isServiceAccount && !onlyName {
-		if err := s.mayImpersonate(r.Context(), a, *wanted, ""); err != nil {
-			if refusal == nil {
-				refusal = err
-			}
-			return User{}, refusal
+	// The mode that has last worked for the user comes first; the refusal of the
+	// first one is what the client hears.
+	if last, ok := s.modes.Load(a.User.Name); ok && last == "" {
+		slices.Reverse(modes)
+	}
+	var refusal error
+	for _, mode := range modes {
+		err := s.mayImpersonate(r.Context(), a, *wanted, mode)
+		if err == nil {
+			s.modes.Store(a.User.Name, mode)
+			return completed(*wanted), nil
+		}
+		if refusal == nil {
+			refusal = err
 		}
 	}
-	return completed(*wanted), nil
+	return User{}, refusal
 }
 
 // completed is an impersonated user with the groups that all such have.

@@ -2,6 +2,7 @@ package envtest
 
 import (
 	"net/http"
+	"sync"
 
 	"governor/envtest/kinds"
 	"governor/envtest/storage"
@@ -23,6 +24,7 @@ type Server struct {
 	rbac       bool
 	users      users
 	admin      *rest.Config
+	modes      sync.Map // how users last impersonated others, by their names; see impersonate
 	requests   requests
 	frost      frost
 	faults     faults
