@@ -21,7 +21,11 @@ func (s *Server) get(c *call) (*answer, error) {
 	if err := s.checkReached(o.ResourceVersion); err != nil {
 		return nil, err
 	}
-	object := s.store.Get(c.stored(), c.attributes.Namespace, c.attributes.Name)
+	namespace := c.attributes.Namespace
+	if !c.resource.Namespaced {
+		namespace = "" // also of a Namespace, whose path has its own name there
+	}
+	object := s.store.Get(c.stored(), namespace, c.attributes.Name)
 	if object == nil {
 		return nil, apierrors.NewNotFound(c.groupResource(), c.attributes.Name)
 	}
