@@ -19,7 +19,7 @@ var (
 // Against the server in memory.
 func TestConformance(t *testing.T) {
 	conformance.Run(t, "testdata", func(t *testing.T, _ bool) conformance.Target {
-		s := envtest.NewServer(nil)
+		s := envtest.NewServer(&envtest.Options{RBAC: true})
 		return conformance.Target{Config: s.Config()}
 	}, nil)
 }
