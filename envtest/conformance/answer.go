@@ -111,6 +111,7 @@ func (m *mask) status(value any) ([]string, bool) {
 	if text("status") == "Success" && text("reason")+message == "" {
 		line = "Success"
 	}
+	m.object(v) // the token of a list that has expired
 	v = maps.Clone(v)
 	for _, regular := range []string{"kind", "apiVersion", "reason", "message"} {
 		delete(v, regular)

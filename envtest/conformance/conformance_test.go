@@ -1,8 +1,9 @@
 package conformance_test
 
 import (
+	"context"
+	"errors"
 	"flag"
-	"sync"
 	"testing"
 
 	"governor/envtest"
@@ -18,32 +19,51 @@ var (
 
 // Against the server in memory.
 func TestConformance(t *testing.T) {
-	conformance.Run(t, "testdata", func(t *testing.T, _ bool) conformance.Target {
+	conformance.Run(t, "testdata", func(*testing.T, conformance.Needs) conformance.Target {
 		s := envtest.NewServer(&envtest.Options{RBAC: true})
-		return conformance.Target{Config: s.Config()}
+		return conformance.Target{
+			Config:  s.Config(),
+			Compact: func(_ context.Context, rv string) error { return s.CompactTo(rv) },
+		}
 	}, nil)
 }
 
 // Against the real one, which is right.
 func TestE2EConformance(t *testing.T) {
-	var (
-		mu     sync.Mutex
-		planes = map[bool]*envtest.ControlPlane{}
-	)
-	conformance.Run(t, "testdata", func(_ *testing.T, controllers bool) conformance.Target {
-		if *kubeconfig != "" {
-			config, err := clientcmd.BuildConfigFromFlags("", *kubeconfig)
-			if err != nil {
-				t.Fatal(err)
-			}
-			config.QPS = -1
-			return conformance.Target{Config: config, Reference: true}
+	planes := map[conformance.Needs]conformance.Target{}
+	conformance.Run(t, "testdata", func(_ *testing.T, n conformance.Needs) conformance.Target {
+		if _, started := planes[n]; !started && (*kubeconfig == "" || n.Compaction) {
+			planes[n] = startPlane(t, n)
+		} else if !started {
+			planes[n] = existing(t)
 		}
-		mu.Lock()
-		defer mu.Unlock()
-		if planes[controllers] == nil {
-			planes[controllers] = envtest.RequireControlPlane(t, &envtest.ControlPlaneOptions{ControllerManager: controllers})
-		}
-		return conformance.Target{Config: planes[controllers].Config(), Reference: true}
+		return planes[n]
 	}, &conformance.Options{Update: *update})
+}
+
+func existing(t *testing.T) conformance.Target {
+	config, err := clientcmd.BuildConfigFromFlags("", *kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.QPS = -1
+	return conformance.Target{Config: config, Reference: true}
+}
+
+// startPlane starts a control plane that all scripts with the same needs share. One that
+// has to forget lets etcd forget everything after two seconds, and its own cache
+// with a new start.
+func startPlane(t *testing.T, n conformance.Needs) conformance.Target {
+	o := &envtest.ControlPlaneOptions{ControllerManager: n.Controllers}
+	if n.Compaction {
+		o.APIServerFlags = []string{"--etcd-compaction-interval=1s"}
+	}
+	plane := envtest.RequireControlPlane(t, o)
+	return conformance.Target{
+		Config:    plane.Config(),
+		Reference: true,
+		Compact: func(ctx context.Context, _ string) error {
+			return errors.Join(plane.KillAPIServer(), plane.StartAPIServer(ctx))
+		},
+	}
 }

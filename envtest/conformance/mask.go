@@ -158,6 +158,7 @@ var (
 	uuid      = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
 	timestamp = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
 	version   = regexp.MustCompile(`(?i)resource ?versions?\b[^0-9]*[0-9].*`)
+	present   = regexp.MustCompile(`(too old resource version: [0-9]+) \([0-9]+\)`) // whatever it is
 	digits    = regexp.MustCompile(`\b[0-9]+\b`)
 	age       = regexp.MustCompile(`^\d+s$`)
 	source    = regexp.MustCompile(`in scheme "[^"]*"`) // names a line of Go
@@ -198,7 +199,8 @@ func (m *mask) text(s string) string {
 
 // message masks the resourceVersions in an error's text, too.
 func (m *mask) message(s string) string {
-	return version.ReplaceAllStringFunc(m.text(s), func(part string) string {
+	s = present.ReplaceAllString(m.text(s), "$1 ($$rv)")
+	return version.ReplaceAllStringFunc(s, func(part string) string {
 		return digits.ReplaceAllStringFunc(part, func(n string) string {
 			if v, ok := m.names["rv"+n]; ok {
 				return v

@@ -133,9 +133,12 @@ func (r *request) send(ctx context.Context, t Target) (*http.Response, error) {
 	return client.RoundTrip(req)
 }
 
-// patience is how long a server may take for a case: garbage collection of a kind
-// that it has just learned takes the real one half a minute.
-const patience = 90 * time.Second
+// How long a case may take. Garbage collection of a kind that it has just learned takes
+// the real server half a minute.
+const (
+	shortPatience = 15 * time.Second
+	longPatience  = 90 * time.Second
+)
 
 // readAll reads a body that ends.
 func readAll(resp *http.Response) ([]byte, error) {

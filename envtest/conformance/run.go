@@ -26,9 +26,9 @@ type Options struct {
 
 // Run asks a server all requests of the scripts in a directory and compares its
 // answers with theirs. Each script is a subtest, and each case of it one below.
-// newServer gives the server for a script, which may share it with others;
-// controllers says that it needs garbage collection.
-func Run(t *testing.T, dir string, newServer func(t *testing.T, controllers bool) Target, o *Options) {
+// newServer gives the server for a script, which may share it with others that have
+// the same needs.
+func Run(t *testing.T, dir string, newServer func(t *testing.T, n Needs) Target, o *Options) {
 	files, err := filepath.Glob(filepath.Join(dir, "*.txt"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no scripts in %s: %v", dir, err)
@@ -40,8 +40,9 @@ func Run(t *testing.T, dir string, newServer func(t *testing.T, controllers bool
 			t.Fatal(err)
 		}
 		t.Run(s.name, func(t *testing.T) {
-			target := newServer(t, s.controllers)
+			target := newServer(t, s.needs)
 			target.clients = &sync.Map{}
+			s.webhook, s.ca = startWebhooks(t)
 			t.Cleanup(func() { // after the parallel cases
 				if update {
 					if err := os.WriteFile(file, []byte(s.String()), 0o644); err != nil {
@@ -70,10 +71,16 @@ type runner struct {
 }
 
 func newRunner(t *testing.T, target Target, s *script, c *scriptCase) *runner {
-	return &runner{t: t, target: target, script: s, of: c, mask: newMask(fmt.Sprintf("t%08x", rand.Uint32()))}
+	m := newMask(fmt.Sprintf("t%08x", rand.Uint32()))
+	m.values["webhook"], m.values["ca"] = s.webhook, s.ca
+	return &runner{t: t, target: target, script: s, of: c, mask: m}
 }
 
 func (r *runner) run(update bool) {
+	patience := shortPatience
+	if r.target.Reference {
+		patience = longPatience
+	}
 	ctx, cancel := context.WithTimeout(r.t.Context(), patience)
 	r.t.Cleanup(cancel)
 	if err := r.namespace(ctx); err != nil {
@@ -88,7 +95,7 @@ func (r *runner) run(update bool) {
 			c.answer = got
 		case !slices.Equal(got, c.answer) && (c.differs == "" || r.target.Reference):
 			r.t.Errorf("%s.txt:%d: %s\n%s", r.script.name, c.line, strings.Join(c.request, "\n"),
-				cmp.Diff(strings.Join(c.answer, "\n"), strings.Join(got, "\n")))
+				cmp.Diff(c.answer, got))
 		}
 	}
 }
@@ -120,8 +127,11 @@ func (r *runner) ask(ctx context.Context, c *check) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	if req.method == "EVENTS" {
+	switch req.method {
+	case "EVENTS":
 		return r.events(req.show, req.path)
+	case "COMPACT":
+		return nil, r.target.Compact(ctx, req.path)
 	}
 	for {
 		resp, err := req.send(ctx, r.target)

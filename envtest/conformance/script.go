@@ -9,12 +9,22 @@ import (
 
 // script is one file of testdata: cases about one topic.
 type script struct {
-	name string // the file's, without .txt
-	head []string
-	// controllers: the cases need garbage collection or namespaces that empty
-	// themselves, which kube-controller-manager does ("# needs: controllers").
-	controllers bool
-	cases       []*scriptCase
+	name  string // the file's, without .txt
+	head  []string
+	needs Needs
+	cases []*scriptCase
+
+	webhook, ca string // $webhook and $ca; see startWebhooks
+}
+
+// Needs is what the cases of a script need from their server.
+type Needs struct {
+	// Controllers: garbage collection and namespaces that empty themselves, which
+	// kube-controller-manager does ("# needs: controllers").
+	Controllers bool
+	// Compaction: it forgets its past when Target.Compact says so, and has to
+	// itself ("# needs: compaction").
+	Compaction bool
 }
 
 // scriptCase is what stands under one "=== title": checks that build on each
@@ -39,7 +49,7 @@ type check struct {
 const (
 	caseMark   = "=== "
 	answerMark = "----"
-	needsMark  = "# needs: controllers"
+	needsMark  = "# needs: "
 	differMark = "# differs: "
 )
 
@@ -107,7 +117,8 @@ func closeCase(s *script, c *scriptCase, pending []string) *scriptCase {
 	}
 	s.head = pending
 	for _, line := range pending {
-		s.controllers = s.controllers || line == needsMark
+		s.needs.Controllers = s.needs.Controllers || line == needsMark+"controllers"
+		s.needs.Compaction = s.needs.Compaction || line == needsMark+"compaction"
 	}
 	return &scriptCase{}
 }

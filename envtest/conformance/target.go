@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"strings"
@@ -16,6 +17,8 @@ type Target struct {
 	// User returns how a user with these groups reaches it; nil means through
 	// impersonation by the administrator.
 	User func(name string, groups ...string) (*rest.Config, error)
+	// Compact makes it forget what was before a resourceVersion.
+	Compact func(ctx context.Context, resourceVersion string) error
 	// Reference says that this is the real server: no difference is on purpose.
 	Reference bool
 
