@@ -24,7 +24,7 @@ import (
 // unstructuredKind says whether a resource's objects are unstructured: custom
 // ones, and CustomResourceDefinitions.
 func unstructuredKind(r *kinds.Resource) bool {
-	return r.Custom != nil || r.GroupVersionKind == definitionKind
+	return r.Rules != nil
 }
 
 // definitionKind is the one built-in kind without a Go type.
@@ -111,13 +111,13 @@ func checkUnstructuredKind(object *unstructured.Unstructured, kind schema.GroupV
 // unknown fields, defaults filled in. It returns what it has dropped.
 func coerce(r *kinds.Resource, object *unstructured.Unstructured) (unknown []error, err error) {
 	unknown, err = coerceMetadata(object)
-	if err != nil || r.Custom == nil {
+	if err != nil || r.Rules == nil {
 		return unknown, err
 	}
-	for _, path := range r.Custom.Prune(object) {
+	for _, path := range r.Rules.Prune(object) {
 		unknown = append(unknown, fmt.Errorf("unknown field %q", path))
 	}
-	r.Custom.Default(object)
+	r.Rules.Default(object)
 	return unknown, nil
 }
 

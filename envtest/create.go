@@ -108,6 +108,10 @@ func (s *Server) createOne(ctx context.Context, w *write, obj client.Object) (*s
 // errRace if another request has been quicker. obj has its managed fields, and is
 // not shared.
 func (s *Server) tryCreate(ctx context.Context, w *write, obj client.Object) (*storage.Object, error) {
+	if w.resource.Custom != nil && w.resource.Custom.Terminating {
+		return nil, apierrors.NewForbidden(w.resource.GroupVersionResource.GroupResource(), obj.GetName(),
+			errors.New("create not allowed while custom resource definition is terminating"))
+	}
 	obj, err := s.mutate(ctx, w, obj, nil)
 	if err != nil {
 		return nil, err

@@ -2,6 +2,9 @@ package envtest
 
 import (
 	"context"
+	"errors"
+	"slices"
+	"strings"
 
 	"governor/client"
 	"governor/envtest/kinds"
@@ -61,11 +64,12 @@ func (t *settling) definition(ctx context.Context, o *storage.Object) error {
 	if crd.GetDeletionTimestamp() != nil {
 		return t.terminate(ctx, o, crd)
 	}
-	accepted, conflict := t.server.kinds.AcceptNames(crd)
+	accepted, err := t.server.kinds.AcceptNames(crd)
 	if accepted != crd {
+		t.reconsider(o.Name)              // a name may be free now
 		return t.status(ctx, o, accepted) // and it is looked at again
 	}
-	if conflict == nil {
+	if err == nil {
 		established, err := kinds.Establish(crd)
 		if err != nil {
 			return err
@@ -77,7 +81,25 @@ func (t *settling) definition(ctx context.Context, o *storage.Object) error {
 			return t.status(ctx, o, established)
 		}
 	}
-	return t.server.kinds.SetCRD(crd)
+	err = t.server.kinds.SetCRD(crd)
+	if conflict := (*kinds.NameConflict)(nil); errors.As(err, &conflict) {
+		return nil // its status says so
+	}
+	return err
+}
+
+// reconsider has the other CustomResourceDefinitions of a group looked at.
+func (t *settling) reconsider(name string) {
+	_, group, _ := strings.Cut(name, ".")
+	all, _, err := t.server.store.List(definitions, "", 0)
+	if err != nil {
+		return // only for the past
+	}
+	for _, o := range all {
+		if _, other, _ := strings.Cut(o.Name, "."); other == group && o.Name != name {
+			t.push(placeOf(o))
+		}
+	}
 }
 
 // status writes a status that the server has made.
@@ -100,6 +122,10 @@ func (t *settling) terminate(ctx context.Context, o *storage.Object, crd *unstru
 	group, _, _ := unstructured.NestedString(crd.Object, "spec", "group")
 	plural, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "plural")
 	resource := schema.GroupResource{Group: group, Resource: plural}
+	if marked := crd.DeepCopy(); !deletionInProgress(crd) {
+		setDefinitionCondition(marked, "Terminating", "True", "InstanceDeletionInProgress", "CustomResource deletion is in progress")
+		return t.status(ctx, o, marked) // and it is looked at again
+	}
 	objects, _, err := t.server.store.List(resource, "", 0)
 	if err != nil {
 		return err
@@ -116,6 +142,16 @@ func (t *settling) terminate(ctx context.Context, o *storage.Object, crd *unstru
 		return err // those that go will have it looked at again
 	}
 	return t.release(ctx, placeOf(o), cleanup)
+}
+
+// deletionInProgress says whether a CustomResourceDefinition's status says that
+// its objects are being deleted.
+func deletionInProgress(crd *unstructured.Unstructured) bool {
+	conditions, _, _ := unstructured.NestedSlice(crd.Object, "status", "conditions")
+	return slices.ContainsFunc(conditions, func(c any) bool {
+		condition, ok := c.(map[string]any)
+		return ok && condition["type"] == "Terminating" && condition["reason"] == "InstanceDeletionInProgress"
+	})
 }
 
 // undefine ends what a CustomResourceDefinition has defined, which is gone.

@@ -143,7 +143,7 @@ func resourceList(gv schema.GroupVersion, all []*kinds.Resource) *metav1.APIReso
 				SingularName:       resource.Singular,
 				Namespaced:         resource.Namespaced,
 				Kind:               resource.GroupVersionKind.Kind,
-				Verbs:              resource.Verbs,
+				Verbs:              resource.ListedVerbs(),
 				ShortNames:         resource.ShortNames,
 				Categories:         resource.Categories,
 				StorageVersionHash: storageVersionHash(resource),
@@ -230,7 +230,7 @@ func discoveries(gv schema.GroupVersion, all []*kinds.Resource) []apidiscovery.A
 			ResponseKind:     responseKind(resource, resource.GroupVersionKind),
 			Scope:            scope,
 			SingularResource: resource.Singular,
-			Verbs:            resource.Verbs,
+			Verbs:            resource.ListedVerbs(),
 			ShortNames:       resource.ShortNames,
 			Categories:       resource.Categories,
 		}

@@ -94,6 +94,9 @@ func (s *Server) newCall(w http.ResponseWriter, r *http.Request, a Attributes) (
 	if err := c.checkPath(); err != nil {
 		return nil, err
 	}
+	if c.resource.Custom != nil && c.resource.Custom.Warning != "" {
+		c.warn(c.resource.Custom.Warning)
+	}
 	var err error
 	c.format, err = c.negotiate()
 	return c, err

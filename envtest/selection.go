@@ -1,11 +1,16 @@
 package envtest
 
 import (
+	"fmt"
+	"maps"
+	"strings"
+
 	"governor/client"
 	"governor/envtest/kinds"
 	"governor/envtest/storage"
 
 	metainternal "k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 )
@@ -99,10 +104,27 @@ func fieldLabelsOf(resource *kinds.Resource) *fieldLabels {
 		return known
 	}
 	if resource.Custom != nil {
+		names := maps.Clone(nameOnly)
 		if resource.Namespaced {
-			return &fieldLabels{names: metaNames, refusal: plainRefusal}
+			names = maps.Clone(metaNames)
 		}
-		return &fieldLabels{names: nameOnly, refusal: plainRefusal}
+		for _, name := range resource.Custom.SelectableFields {
+			names[name] = name
+		}
+		return &fieldLabels{names: names, refusal: plainRefusal, read: customField}
 	}
 	return &fieldLabels{names: metaNames, refusal: metaRefusal}
+}
+
+// customField reads a selectable field, e.g. spec.color, of a custom object.
+func customField(object client.Object, field string) string {
+	u, ok := object.(*unstructured.Unstructured)
+	if !ok {
+		return ""
+	}
+	value, found, err := unstructured.NestedFieldNoCopy(u.Object, strings.Split(field, ".")...)
+	if err != nil || !found || value == nil {
+		return ""
+	}
+	return fmt.Sprint(value)
 }

@@ -70,7 +70,7 @@ func NewServer(o *Options) *Server {
 		authorizer: o.orZero().Authorizer,
 		rbac:       o.orZero().RBAC,
 	}
-	s.kinds = kinds.New(s.scheme, nil)
+	s.kinds = kinds.New(s.scheme, &kinds.Options{Webhook: s.webhooks.call})
 	s.webhooks.resolve = o.orZero().ResolveService
 	s.admin = s.AddUser("admin", administrators)
 	s.createNamespaces()

@@ -114,6 +114,7 @@ func (t *settling) gone(o *storage.Object) {
 	}
 	if o.Resource == definitions {
 		t.server.undefine(o)
+		t.reconsider(o.Name)
 	} else if r := t.server.resourceFor(o.Resource); r != nil && r.Custom != nil && r.Custom.Terminating {
 		t.push(place{resource: definitions, name: o.Resource.String()})
 	}
@@ -169,6 +170,15 @@ func (s *Server) resourceFor(stored schema.GroupResource) *kinds.Resource {
 // controllerManager is who makes the writes that follow from others.
 const controllerManager = "kube-controller-manager"
 
+// managerFor is who does so to a resource: CustomResourceDefinitions are the API
+// server's own affair.
+func managerFor(resource schema.GroupResource) string {
+	if resource == definitions {
+		return "kube-apiserver"
+	}
+	return controllerManager
+}
+
 // write returns a write of the server's own.
 func (t *settling) write(at place, subresource string) (*write, error) {
 	r := t.server.resourceFor(at.resource)
@@ -180,7 +190,7 @@ func (t *settling) write(at place, subresource string) (*write, error) {
 		subresource: subresource,
 		namespace:   at.namespace,
 		name:        at.name,
-		manager:     controllerManager,
+		manager:     managerFor(at.resource),
 		user:        User{Name: "system:" + controllerManager, Groups: []string{"system:authenticated"}},
 		warn:        func(string) {},
 	}, nil

@@ -174,6 +174,15 @@ func (w *write) prepareCreate(obj client.Object) {
 		obj.SetGeneration(1)
 	}
 	begin(obj, w.user)
+	w.prepareByRules(obj)
+}
+
+// prepareByRules fills in what the server keeps in a CustomResourceDefinition's
+// status beside each write.
+func (w *write) prepareByRules(obj client.Object) {
+	if u, ok := obj.(*unstructured.Unstructured); ok && w.resource.Rules != nil && w.resource.Rules.Prepare != nil {
+		w.resource.Rules.Prepare(u)
+	}
 }
 
 var nodes = schema.GroupResource{Resource: "nodes"} // kubelets create them with their status
@@ -187,6 +196,7 @@ func (w *write) prepareUpdate(obj, live client.Object) {
 		}
 		keepParts(obj, live)
 		w.raiseGeneration(obj, live)
+		w.prepareByRules(obj)
 	case "status":
 		w.prepareStatus(obj, live)
 	case "approval":

@@ -57,7 +57,7 @@ func unqualified(finalizer string) bool {
 // by their schema, of the built-in kinds only a few.
 func (w *write) validateContent(obj, live client.Object) field.ErrorList {
 	if u, ok := obj.(*unstructured.Unstructured); ok {
-		if w.resource.Custom == nil {
+		if w.resource.Rules == nil {
 			return nil
 		}
 		var old *unstructured.Unstructured
@@ -65,9 +65,9 @@ func (w *write) validateContent(obj, live client.Object) field.ErrorList {
 			old = live.(*unstructured.Unstructured)
 		}
 		if w.subresource == "status" {
-			return w.resource.Custom.ValidateStatus(u, old)
+			return w.resource.Rules.ValidateStatus(u, old)
 		}
-		return w.resource.Custom.Validate(u, old)
+		return w.resource.Rules.Validate(u, old)
 	}
 	return validateTyped(obj, live, w.subresource)
 }

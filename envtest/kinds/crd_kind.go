@@ -2,6 +2,7 @@ package kinds
 
 import (
 	"fmt"
+	"maps"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -78,8 +79,9 @@ func addStoredVersion(crd *unstructured.Unstructured) {
 			"acceptedNames": map[string]any{"plural": "", "kind": ""},
 			"conditions":    nil,
 		}
-		crd.Object["status"] = status
 	}
+	status = maps.Clone(status) // it may be that of the live object
+	crd.Object["status"] = status
 	version := d.storage().Version
 	for _, stored := range d.Status.StoredVersions {
 		if stored == version {

@@ -58,10 +58,6 @@ func (r *Registry) customResource(d *definition, v *definitionVersion, convert c
 		Storage:              schema.GroupResource{Group: d.Spec.Group, Resource: accepted.Plural},
 		Subresources:         map[string]*Subresource{},
 	}
-	gone := d.DeletionTimestamp != nil || d.is(terminating)
-	if gone {
-		resource.Verbs = terminatingVerbs
-	}
 	var scale *scaleSubresource
 	if v.Subresources != nil {
 		if scale = v.Subresources.Scale; scale != nil {
@@ -77,7 +73,7 @@ func (r *Registry) customResource(d *definition, v *definitionVersion, convert c
 	}
 	custom := &Custom{
 		UID:         string(d.UID),
-		Terminating: gone,
+		Terminating: d.DeletionTimestamp != nil || d.is(terminating),
 		Rules: Rules{
 			Prune:          func(object *unstructured.Unstructured) []string { return prune(object.Object, validator.structural) },
 			Default:        func(object *unstructured.Unstructured) { setDefaults(object.Object, validator.structural) },

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -81,17 +82,9 @@ type conversion struct {
 }
 
 type webhookConversion struct {
-	ClientConfig *struct {
-		URL     *string `json:"url,omitempty"`
-		Service *struct {
-			Namespace string  `json:"namespace"`
-			Name      string  `json:"name"`
-			Path      *string `json:"path,omitempty"`
-			Port      *int32  `json:"port,omitempty"`
-		} `json:"service,omitempty"`
-		CABundle []byte `json:"caBundle,omitempty"`
-	} `json:"clientConfig,omitempty"`
-	ReviewVersions []string `json:"conversionReviewVersions"`
+	// ClientConfig has the fields of admission's.
+	ClientConfig   *admissionregistrationv1.WebhookClientConfig `json:"clientConfig,omitempty"`
+	ReviewVersions []string                                     `json:"conversionReviewVersions"`
 }
 
 type condition struct {

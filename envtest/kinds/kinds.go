@@ -3,7 +3,6 @@ package kinds
 import (
 	"fmt"
 	"maps"
-	"net/http"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -20,7 +19,7 @@ type Registry struct {
 	served   atomic.Pointer[served]
 	builtins *served
 	typed    *typedFields
-	webhooks *http.Client
+	webhook  CallWebhook
 
 	mu          sync.Mutex             // one CRD changes at a time
 	definitions map[string]*definition // +checklocks:mu every CRD, by name
@@ -54,9 +53,8 @@ func (s *served) has(r *Resource) bool {
 
 // Options tunes a Registry. The zero value, and nil, are ready to use.
 type Options struct {
-	// Webhooks calls conversion webhooks, with the URLs of their CRDs; a service is
-	// https://name.namespace.svc:port. Nil means over the network, with the CRD's CA.
-	Webhooks *http.Client
+	// Webhook calls conversion webhooks; without it a conversion by one is an error.
+	Webhook CallWebhook
 }
 
 // New returns a Registry of the built-in resources of Kubernetes 1.37 whose kinds
@@ -65,7 +63,7 @@ type Options struct {
 func New(s *scheme.Scheme, o *Options) *Registry {
 	r := &Registry{typed: newTypedFields(s), definitions: map[string]*definition{}, custom: map[string][]*Resource{}}
 	if o != nil {
-		r.webhooks = o.Webhooks
+		r.webhook = o.Webhook
 	}
 	r.builtins = newServed(builtinResources(s, r.typed))
 	r.served.Store(r.builtins)

@@ -16,8 +16,7 @@ type Resource struct {
 	ShortNames           []string
 	Categories           []string
 	Namespaced           bool
-	// Verbs as discovery lists them; empty Verbs with Subresources is a path that
-	// has nothing but subresources.
+	// Verbs that the path takes; without any it has nothing but subresources.
 	Verbs []string
 	// StorageVersion is the version in which objects are stored; zero if none
 	// are, as for reviews.
@@ -37,6 +36,16 @@ type Resource struct {
 	// given may be in any version of the resource; what Apply returns is in the
 	// storage version.
 	FieldManager func(subresource string) *managedfields.FieldManager
+}
+
+// ListedVerbs returns the verbs as discovery lists them: while its CRD is being
+// deleted it leaves out those that create and change, although changes are taken
+// until the end.
+func (r *Resource) ListedVerbs() []string {
+	if r.Custom != nil && r.Custom.Terminating {
+		return terminatingVerbs
+	}
+	return r.Verbs
 }
 
 // Subresource is what a path below an object names.

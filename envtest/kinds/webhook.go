@@ -1,20 +1,14 @@
 package kinds
 
 import (
-	"bytes"
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"net"
-	"net/http"
 	"slices"
-	"strconv"
 	"time"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -31,7 +25,7 @@ type convertFunc = func(object *unstructured.Unstructured, to schema.GroupVersio
 func (r *Registry) converter(d *definition) convertFunc {
 	change := changeVersion
 	if d.Spec.Conversion.Strategy == "Webhook" {
-		change = (&conversionWebhook{call: r.webhooks, d: d}).convert
+		change = (&conversionWebhook{call: r.webhook, d: d}).convert
 	}
 	known := map[schema.GroupVersion]bool{}
 	for _, v := range d.Spec.Versions {
@@ -61,9 +55,12 @@ func changeVersion(object *unstructured.Unstructured, to schema.GroupVersion) (*
 // webhookTimeout bounds a call of a conversion webhook, as in the real server.
 const webhookTimeout = 30 * time.Second
 
+// CallWebhook posts a question to a webhook, as JSON, and reads its answer.
+type CallWebhook func(ctx context.Context, where admissionregistrationv1.WebhookClientConfig, question, answer any, timeout time.Duration) error
+
 // conversionWebhook is the strategy Webhook.
 type conversionWebhook struct {
-	call *http.Client // nil: a client of its own, with the CRD's CA
+	call CallWebhook
 	d    *definition
 }
 
@@ -109,8 +106,11 @@ func (w *conversionWebhook) convert(object *unstructured.Unstructured, to schema
 // ask sends one object and returns a response that says Success.
 func (w *conversionWebhook) ask(object *unstructured.Unstructured, to schema.GroupVersion) (*reviewResponse, error) {
 	webhook := w.d.Spec.Conversion.Webhook
-	if webhook == nil {
+	switch {
+	case webhook == nil || webhook.ClientConfig == nil:
 		return nil, errors.New("the CRD has no webhook")
+	case w.call == nil:
+		return nil, errors.New("nobody calls webhooks here: give kinds.New an Options.Webhook")
 	}
 	at := slices.IndexFunc(webhook.ReviewVersions, func(v string) bool { return v == "v1" || v == "v1beta1" })
 	if at < 0 {
@@ -118,10 +118,11 @@ func (w *conversionWebhook) ask(object *unstructured.Unstructured, to schema.Gro
 	}
 	request := &review{Request: &reviewRequest{UID: uuid.NewUUID(), DesiredAPIVersion: to.String(), Objects: []*unstructured.Unstructured{object}}}
 	request.Kind, request.APIVersion = "ConversionReview", "apiextensions.k8s.io/"+webhook.ReviewVersions[at]
-	answer, err := w.post(request)
-	switch {
-	case err != nil:
+	answer := &review{}
+	if err := w.call(context.Background(), *webhook.ClientConfig, request, answer, webhookTimeout); err != nil {
 		return nil, err
+	}
+	switch {
 	case answer.Response == nil:
 		return nil, errors.New("no response provided")
 	case request.APIVersion == "apiextensions.k8s.io/v1" && answer.TypeMeta != request.TypeMeta:
@@ -137,74 +138,6 @@ func (w *conversionWebhook) ask(object *unstructured.Unstructured, to schema.Gro
 	default:
 		return nil, fmt.Errorf("response.result.status was '%s', not 'Success'", result.Status)
 	}
-}
-
-func (w *conversionWebhook) post(request *review) (*review, error) {
-	body, err := json.Marshal(request)
-	if err != nil {
-		return nil, err
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), webhookTimeout)
-	defer cancel()
-	httpRequest, err := http.NewRequestWithContext(ctx, http.MethodPost, w.url(), bytes.NewReader(body))
-	if err != nil {
-		return nil, err
-	}
-	httpRequest.Header.Set("Content-Type", "application/json")
-	client, done := w.client()
-	defer done()
-	response, err := client.Do(httpRequest)
-	if err != nil {
-		return nil, err
-	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		return nil, err
-	}
-	if response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("the webhook answered %s", response.Status)
-	}
-	answer := &review{}
-	if err := json.Unmarshal(text, answer); err != nil {
-		return nil, err
-	}
-	return answer, nil
-}
-
-// url is where the webhook is: a service has the name that it has in a cluster.
-func (w *conversionWebhook) url() string {
-	config := w.d.Spec.Conversion.Webhook.ClientConfig
-	switch {
-	case config == nil:
-		return ""
-	case config.URL != nil:
-		return *config.URL
-	case config.Service == nil:
-		return ""
-	}
-	port, path := int32(443), ""
-	if config.Service.Port != nil {
-		port = *config.Service.Port
-	}
-	if config.Service.Path != nil {
-		path = *config.Service.Path
-	}
-	host := net.JoinHostPort(config.Service.Name+"."+config.Service.Namespace+".svc", strconv.Itoa(int(port)))
-	return "https://" + host + path
-}
-
-// client returns the client to call with, and what to do after the call.
-func (w *conversionWebhook) client() (*http.Client, func()) {
-	if w.call != nil {
-		return w.call, func() {}
-	}
-	roots := x509.NewCertPool()
-	if config := w.d.Spec.Conversion.Webhook.ClientConfig; config == nil || !roots.AppendCertsFromPEM(config.CABundle) {
-		roots = nil // the system's
-	}
-	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}
-	return &http.Client{Transport: transport}, transport.CloseIdleConnections
 }
 
 // checkConverted checks that a webhook has kept what an object is, and gives back its
