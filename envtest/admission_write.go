@@ -1,19 +1,39 @@
 package envtest
 
 import (
+	"cmp"
 	"context"
+	"errors"
 
 	"governor/client"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // askMutating lets webhooks change what a write is about to do: make obj of live, which
 // is nil for a create. It returns obj, or another object in its place.
 func (s *Server) askMutating(ctx context.Context, w *write, obj, live client.Object) (client.Object, error) {
-	a := w.admission(obj, live)
+	if w.unasked {
+		return obj, nil
+	}
+	a, err := w.admission(obj, live)
+	if err != nil {
+		return nil, err
+	}
+	asked := a.object
 	if err := s.admitMutating(ctx, a); err != nil {
 		return nil, err
+	}
+	scale, ok := a.object.(*autoscalingv1.Scale)
+	switch {
+	case a.object == asked:
+		return obj, nil
+	case ok:
+		return obj, setReplicas(w.resource, obj, scale.Spec.Replicas)
 	}
 	return a.object, nil
 }
@@ -21,7 +41,13 @@ func (s *Server) askMutating(ctx context.Context, w *write, obj, live client.Obj
 // askValidating lets webhooks refuse what a write is about to do; obj is nil for a delete, about
 // which the mutating ones are asked here too.
 func (s *Server) askValidating(ctx context.Context, w *write, obj, live client.Object) error {
-	a := w.admission(obj, live)
+	if w.unasked {
+		return nil
+	}
+	a, err := w.admission(obj, live)
+	if err != nil {
+		return err
+	}
 	if obj == nil {
 		if err := s.admitMutating(ctx, a); err != nil {
 			return err
@@ -31,7 +57,7 @@ func (s *Server) askValidating(ctx context.Context, w *write, obj, live client.O
 }
 
 // admission is what webhooks are asked of a write.
-func (w *write) admission(obj, live client.Object) *admission {
+func (w *write) admission(obj, live client.Object) (*admission, error) {
 	a := &admission{
 		operation:   admissionregistrationv1.Update,
 		resource:    w.resource,
@@ -41,7 +67,6 @@ func (w *write) admission(obj, live client.Object) *admission {
 		name:        w.name,
 		object:      obj,
 		old:         live,
-		options:     w.options,
 		dryRun:      w.dryRun,
 		user:        w.user,
 		warn:        w.warn,
@@ -51,13 +76,51 @@ func (w *write) admission(obj, live client.Object) *admission {
 		a.operation = admissionregistrationv1.Delete
 	case live == nil:
 		a.operation = admissionregistrationv1.Create
-		a.name = obj.GetName()
+		a.name = cmp.Or(w.name, obj.GetName())
 	}
+	a.options = optionsOf(w.options, a.operation)
 	if isNamespace(a) {
 		a.namespace = a.name
 	}
-	if obj != nil && w.subresource != "" {
-		a.kind = obj.GetObjectKind().GroupVersionKind()
+	if w.collection {
+		a.name = ""
 	}
-	return a
+	if w.subresource == "scale" {
+		scale, _, err1 := scaleOf(w.resource, obj)
+		old, _, err2 := scaleOf(w.resource, live)
+		if err := errors.Join(err1, err2); err != nil {
+			return nil, err
+		}
+		a.object, a.old = scale, old
+	}
+	if a.object != nil && w.subresource != "" {
+		a.kind = a.object.GetObjectKind().GroupVersionKind()
+	}
+	return a, nil
+}
+
+// optionsOf returns the options of a request with their kind. A patch's are those
+// of what it turns out to be.
+func optionsOf(options runtime.Object, operation admissionregistrationv1.OperationType) runtime.Object {
+	if patch, ok := options.(*metav1.PatchOptions); ok {
+		if operation == admissionregistrationv1.Create {
+			options = &metav1.CreateOptions{DryRun: patch.DryRun, FieldManager: patch.FieldManager, FieldValidation: patch.FieldValidation}
+		} else {
+			options = &metav1.UpdateOptions{DryRun: patch.DryRun, FieldManager: patch.FieldManager, FieldValidation: patch.FieldValidation}
+		}
+	}
+	kind := ""
+	switch options.(type) {
+	case nil:
+		return nil
+	case *metav1.CreateOptions:
+		kind = "CreateOptions"
+	case *metav1.UpdateOptions:
+		kind = "UpdateOptions"
+	case *metav1.DeleteOptions:
+		kind = "DeleteOptions"
+	}
+	options = options.DeepCopyObject()
+	options.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{Group: "meta.k8s.io", Version: "v1", Kind: kind})
+	return options
 }

@@ -18,7 +18,7 @@ func (s *Server) deleteCollection(c *call) (*answer, error) {
 	c.newWrite(o.DryRun, "").warnOrphans(o)
 	for _, object := range a.page.objects {
 		w := c.newWrite(o.DryRun, "")
-		w.options = o
+		w.options, w.collection = o, true
 		w.namespace, w.name = object.Namespace, object.Name
 		if _, _, err := s.deleteObject(c.Context(), w, o); err != nil && !apierrors.IsNotFound(err) {
 			return nil, err

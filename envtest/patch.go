@@ -70,6 +70,7 @@ func (s *Server) newPatcher(c *call) (*patcher, error) {
 		return nil, errBadRequest("invalid JSON patch")
 	}
 	p.write = c.newWrite(p.options.DryRun, p.options.FieldManager)
+	p.write.options = &p.options
 	return p, nil
 }
 

@@ -39,7 +39,17 @@ func (s *Server) decodeBelow(c *call) (client.Object, *write, error) {
 	if err := w.ensureNamespace(obj); err != nil {
 		return nil, nil, err
 	}
-	return obj, w, s.ledger.admits(c.resource, w.namespace, obj.GetName())
+	if err := s.ledger.admits(c.resource, w.namespace, obj.GetName()); err != nil {
+		return nil, nil, err
+	}
+	if obj, err = s.askMutating(c.Context(), w, obj, nil); err != nil {
+		return nil, nil, err
+	}
+	if err := s.askValidating(c.Context(), w, obj, nil); err != nil {
+		return nil, nil, err
+	}
+	w.unasked = true
+	return obj, w, nil
 }
 
 // done answers what has no object to show.

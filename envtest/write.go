@@ -30,6 +30,8 @@ type write struct {
 	user        User
 	warn        func(text string)
 	options     runtime.Object // for webhooks, such as *metav1.UpdateOptions
+	collection  bool           // one of many that a request is about: it names none
+	unasked     bool           // what follows from a request about which webhooks have been asked
 }
 
 // newWrite returns the write that a call asks for.
