@@ -62,8 +62,8 @@ func (e *eventStream) change(c storage.Change) error {
 
 // inScope says whether an object is in the namespace, if there is one.
 func (e *eventStream) inScope(o *storage.Object) bool {
-	namespace := e.call.attributes.Namespace
-	return namespace == "" || !e.selected.namespaced || o.Namespace == namespace
+	namespace := e.call.namespace()
+	return namespace == "" || o.Namespace == namespace
 }
 
 // event sends an event about a stored object.
@@ -144,6 +144,7 @@ func (e *eventStream) bookmark(resourceVersion uint64, initialEventsEnd bool) {
 func (e *eventStream) emptyObject() client.Object {
 	kind := e.call.resource.GroupVersionKind
 	if object, err := e.server.scheme.New(kind); err == nil && e.call.resource.Custom == nil {
+		object.GetObjectKind().SetGroupVersionKind(kind)
 		return object.(client.Object)
 	}
 	u := &unstructured.Unstructured{}

@@ -21,11 +21,7 @@ func (s *Server) get(c *call) (*answer, error) {
 	if err := s.checkReached(o.ResourceVersion); err != nil {
 		return nil, err
 	}
-	namespace := c.attributes.Namespace
-	if !c.resource.Namespaced {
-		namespace = "" // also of a Namespace, whose path has its own name there
-	}
-	object := s.store.Get(c.stored(), namespace, c.attributes.Name)
+	object := s.store.Get(c.stored(), c.namespace(), c.attributes.Name)
 	if object == nil {
 		return nil, apierrors.NewNotFound(c.groupResource(), c.attributes.Name)
 	}

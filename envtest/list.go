@@ -45,7 +45,7 @@ func (s *Server) list(c *call) (*answer, error) {
 	if o.ResourceVersion == "0" {
 		limit = 0 // as on the real server, which answers this from memory
 	}
-	return &answer{page: selected.page(snapshot, c.attributes.Namespace, from, limit)}, nil
+	return &answer{page: selected.page(snapshot, c.namespace(), from, limit)}, nil
 }
 
 // listOptions reads what a list or a watch asks for, and refuses what makes no sense.
@@ -102,7 +102,7 @@ func (s *Server) continued(c *call, o *metainternal.ListOptions) (storage.Snapsh
 	if errors.Is(err, storage.ErrTooOld) {
 		err = errContinueExpired(token)
 	}
-	return snapshot, token.key(c.attributes.Namespace), s.tooLarge(err, at)
+	return snapshot, token.key(c.namespace()), s.tooLarge(err, at)
 }
 
 // tooLarge words the Store's ErrTooLarge for clients.

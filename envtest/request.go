@@ -52,6 +52,14 @@ type answer struct {
 // stored is where the call's objects are.
 func (c *call) stored() schema.GroupResource { return c.resource.Storage }
 
+// namespace is that of the call's objects; empty if they have none, or for all of them.
+func (c *call) namespace() string {
+	if !c.resource.Namespaced {
+		return "" // the path of a Namespace has its name in this place, too
+	}
+	return c.attributes.Namespace
+}
+
 // groupResource is what the path calls them, for errors.
 func (c *call) groupResource() schema.GroupResource {
 	return c.resource.GroupVersionResource.GroupResource()

@@ -71,9 +71,6 @@ func (sel *selection) single(snapshot storage.Snapshot, namespace string) (objec
 	if sel.name == "" || sel.namespaced && namespace == "" {
 		return nil, false
 	}
-	if !sel.namespaced {
-		namespace = ""
-	}
 	return snapshot.Get(namespace, sel.name), true
 }
 

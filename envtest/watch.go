@@ -121,20 +121,15 @@ func (w *watcher) bookmark(position, start uint64) {
 	}
 }
 
-// begin sends the header, and all objects if they are wanted. It returns the
-// resourceVersion after which changes follow.
+// begin sends all objects, if they are wanted. It returns the resourceVersion after which
+// changes follow. The place in the history is fixed before the header leaves: what
+// happens after a client has seen that, it will see.
 func (w *watcher) begin(ctx context.Context) (uint64, error) {
-	initial := w.options.SendInitialEvents
-	switch {
-	case initial == nil:
-		return w.from, w.stream.flush()
-	case !*initial && w.from > 0:
-		return w.from, w.stream.flush()
+	switch initial := w.options.SendInitialEvents; {
+	case initial == nil || !*initial && w.from > 0:
+		return w.from, nil
 	case !*initial:
-		return w.server.store.ResourceVersion(), w.stream.flush()
-	}
-	if err := w.stream.flush(); err != nil {
-		return 0, nil
+		return w.server.store.ResourceVersion(), nil
 	}
 	if err := w.reach(ctx); err != nil {
 		return 0, err
@@ -143,7 +138,7 @@ func (w *watcher) begin(ctx context.Context) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	for _, object := range w.stream.selected.page(snapshot, w.call.attributes.Namespace, "", 0).objects {
+	for _, object := range w.stream.selected.page(snapshot, w.call.namespace(), "", 0).objects {
 		if err := w.stream.event("ADDED", object); err != nil {
 			return 0, err
 		}
