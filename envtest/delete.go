@@ -12,6 +12,7 @@ import (
 	"governor/envtest/storage"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metainternalscheme "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -71,15 +72,14 @@ func (s *Server) deleteOptions(c *call) (*metav1.DeleteOptions, error) {
 }
 
 func (s *Server) decodeDeleteOptions(c *call, data []byte, o *metav1.DeleteOptions) error {
-	info, ok := runtime.SerializerInfoForMediaType(s.scheme.Codecs().SupportedMediaTypes(), c.mediaType())
+	// Its codecs know the options in every group.
+	codecs := metainternalscheme.Codecs
+	info, ok := runtime.SerializerInfoForMediaType(codecs.SupportedMediaTypes(), c.mediaType())
 	if !ok {
 		return errUnknownFormat(objectFormats...)
 	}
-	kind := metav1.SchemeGroupVersion.WithKind("DeleteOptions")
-	decoded, actual, err := info.Serializer.Decode(data, &kind, o)
-	if runtime.IsNotRegisteredError(err) {
-		err = runtime.NewNotRegisteredErrForKind(schemeName, *actual)
-	}
+	kind := schema.GroupVersionKind{Version: "v1", Kind: "DeleteOptions"}
+	decoded, _, err := codecs.DecoderToVersion(info.Serializer, kind.GroupVersion()).Decode(data, &kind, o)
 	if err != nil {
 		return errBadRequest(err.Error())
 	}

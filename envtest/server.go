@@ -8,16 +8,21 @@ import (
 	"governor/envtest/storage"
 	"governor/scheme"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 )
 
 // Server is an API server in memory: an http.Handler.
 type Server struct {
 	scheme *scheme.Scheme
-	store  *storage.Store
-	kinds  *kinds.Registry
-	ledger ledger // what each write has to know of other objects
-	shapes shapes
+	// options knows DeleteOptions under every version under which clients send it:
+	// kubectl's is of meta.k8s.io/v1.
+	options *scheme.Scheme
+	store   *storage.Store
+	kinds   *kinds.Registry
+	ledger  ledger // what each write has to know of other objects
+	shapes  shapes
 
 	// What requests pass before their verb; see ServeHTTP.
 	authorizer Authorizer // nil: allows everything
@@ -66,6 +71,7 @@ func (o *Options) scheme() *scheme.Scheme {
 func NewServer(o *Options) *Server {
 	s := &Server{
 		scheme:     o.scheme(),
+		options:    optionsScheme(),
 		store:      storage.New(&storage.Options{History: o.orZero().History}),
 		authorizer: o.orZero().Authorizer,
 		rbac:       o.orZero().RBAC,
@@ -76,6 +82,19 @@ func NewServer(o *Options) *Server {
 	s.createNamespaces()
 	if s.rbac {
 		s.installPolicy()
+	}
+	return s
+}
+
+// optionsScheme returns what DeleteOptions in a body are decoded with.
+func optionsScheme() *scheme.Scheme {
+	s := scheme.Builtin()
+	err := s.Install(func(known *runtime.Scheme) error {
+		metav1.AddToGroupVersion(known, metav1.SchemeGroupVersion)
+		return nil
+	})
+	if err != nil {
+		panic(err) // these types are in no other scheme's way
 	}
 	return s
 }
