@@ -5,6 +5,7 @@ import (
 
 	"governor/client"
 
+	appsv1 "k8s.io/api/apps/v1"
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 )
@@ -78,6 +79,8 @@ func keepStatusParts(obj, live client.Object) {
 		if obj.Status.QOSClass == "" {
 			obj.Status.QOSClass = old.Status.QOSClass
 		}
+	case *appsv1.Deployment:
+		obj.Labels = live.GetLabels()
 	case *certificatesv1.CertificateSigningRequest:
 		prepareCertificate(obj, live.(*certificatesv1.CertificateSigningRequest))
 	}

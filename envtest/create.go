@@ -116,6 +116,7 @@ func (s *Server) tryCreate(ctx context.Context, w *write, obj client.Object) (*s
 	if err != nil {
 		return nil, err
 	}
+	setDefaults(obj)
 	w.dropDuplicateOwners(obj, " after mutating admission happens")
 	generated := obj.GetName() == "" && obj.GetGenerateName() != ""
 	fillSystemFields(obj)

@@ -22,7 +22,7 @@ func (w *write) fieldManager() *managedfields.FieldManager {
 	return w.resource.FieldManager(w.subresource)
 }
 
-// track writes into next's managedFields who owns what after a write, which is no
+// track fills in next's defaults, and writes into its managedFields who owns what after a write, which is no
 // apply, from live (nil: there was nothing) to next: w.manager owns what it has changed. live is not written to.
 // Both have their kind.
 func (s *Server) track(w *write, live, next client.Object) error {

@@ -71,6 +71,7 @@ func (w *write) beforeUpdate(obj, live client.Object) error {
 		return err
 	}
 	obj.SetGeneration(live.GetGeneration())
+	obj.SetSelfLink("")
 	w.prepareUpdate(obj, live)
 	keepSystemFields(obj, live)
 	if errs := w.validateUpdate(obj, live); len(errs) > 0 {

@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -26,6 +27,8 @@ type strategy struct {
 	returnsDeleted bool
 	// counted: the generation counts the changes of the spec.
 	counted bool
+	// statusAlone: a write to the status leaves the metadata alone.
+	statusAlone bool
 	// orphans: who deletes it without saying what is to become of its
 	// dependents keeps them.
 	orphans bool
@@ -66,7 +69,7 @@ var strategies = map[schema.GroupResource]strategy{
 
 	{Group: "certificates.k8s.io", Resource: "certificatesigningrequests"}: {name: pathSegment},
 	{Group: "certificates.k8s.io", Resource: "clustertrustbundles"}:        {conditional: true},
-	{Group: "certificates.k8s.io", Resource: "podcertificaterequests"}:     {conditional: true},
+	{Group: "certificates.k8s.io", Resource: "podcertificaterequests"}:     {conditional: true, statusAlone: true},
 
 	{Group: "coordination.k8s.io", Resource: "leases"}:          {conditional: true, createOnUpdate: true},
 	{Group: "coordination.k8s.io", Resource: "leasecandidates"}: {conditional: true, createOnUpdate: true},
@@ -75,14 +78,15 @@ var strategies = map[schema.GroupResource]strategy{
 
 	{Group: "events.k8s.io", Resource: "events"}: {createOnUpdate: true},
 
-	{Group: "flowcontrol.apiserver.k8s.io", Resource: "flowschemas"}:                 {counted: true},
-	{Group: "flowcontrol.apiserver.k8s.io", Resource: "prioritylevelconfigurations"}: {counted: true},
+	{Group: "flowcontrol.apiserver.k8s.io", Resource: "flowschemas"}:                 {counted: true, statusAlone: true},
+	{Group: "flowcontrol.apiserver.k8s.io", Resource: "prioritylevelconfigurations"}: {counted: true, statusAlone: true},
 
-	{Group: "internal.apiserver.k8s.io", Resource: "storageversions"}: {conditional: true},
+	{Group: "internal.apiserver.k8s.io", Resource: "storageversions"}: {conditional: true, statusAlone: true},
 
 	{Group: "networking.k8s.io", Resource: "ingressclasses"}:  {counted: true},
 	{Group: "networking.k8s.io", Resource: "ingresses"}:       {counted: true},
 	{Group: "networking.k8s.io", Resource: "networkpolicies"}: {counted: true},
+	{Group: "networking.k8s.io", Resource: "servicecidrs"}:    {statusAlone: true},
 
 	{Group: "node.k8s.io", Resource: "runtimeclasses"}: {conditional: true, createOnUpdate: true},
 
@@ -94,25 +98,25 @@ var strategies = map[schema.GroupResource]strategy{
 	{Group: "rbac.authorization.k8s.io", Resource: "rolebindings"}:        {createOnUpdate: true, name: pathSegment},
 
 	{Group: "resource.k8s.io", Resource: "deviceclasses"}:              {returnsDeleted: true, counted: true},
-	{Group: "resource.k8s.io", Resource: "devicetaintrules"}:           {counted: true},
-	{Group: "resource.k8s.io", Resource: "resourceclaims"}:             {returnsDeleted: true},
+	{Group: "resource.k8s.io", Resource: "devicetaintrules"}:           {counted: true, statusAlone: true},
+	{Group: "resource.k8s.io", Resource: "resourceclaims"}:             {returnsDeleted: true, statusAlone: true},
 	{Group: "resource.k8s.io", Resource: "resourceclaimtemplates"}:     {returnsDeleted: true},
-	{Group: "resource.k8s.io", Resource: "resourcepoolstatusrequests"}: {returnsDeleted: true, conditional: true},
+	{Group: "resource.k8s.io", Resource: "resourcepoolstatusrequests"}: {returnsDeleted: true, conditional: true, statusAlone: true},
 	{Group: "resource.k8s.io", Resource: "resourceslices"}:             {returnsDeleted: true, counted: true},
 
 	{Group: "storage.k8s.io", Resource: "csidrivers"}:              {returnsDeleted: true, conditional: true},
-	{Group: "storage.k8s.io", Resource: "csinodes"}:                {returnsDeleted: true, conditional: true},
+	{Group: "storage.k8s.io", Resource: "csinodes"}:                {returnsDeleted: true, conditional: true, statusAlone: true},
 	{Group: "storage.k8s.io", Resource: "csistoragecapacities"}:    {conditional: true},
 	{Group: "storage.k8s.io", Resource: "storageclasses"}:          {returnsDeleted: true},
-	{Group: "storage.k8s.io", Resource: "volumeattachments"}:       {returnsDeleted: true, conditional: true},
+	{Group: "storage.k8s.io", Resource: "volumeattachments"}:       {returnsDeleted: true, conditional: true, statusAlone: true},
 	{Group: "storage.k8s.io", Resource: "volumeattributesclasses"}: {returnsDeleted: true},
 
-	{Group: "storagemigration.k8s.io", Resource: "storageversionmigrations"}: {conditional: true},
+	{Group: "storagemigration.k8s.io", Resource: "storageversionmigrations"}: {conditional: true, statusAlone: true},
 
 	{Group: "admissionregistration.k8s.io", Resource: "mutatingadmissionpolicies"}:         {conditional: true, counted: true},
 	{Group: "admissionregistration.k8s.io", Resource: "mutatingadmissionpolicybindings"}:   {conditional: true, counted: true},
 	{Group: "admissionregistration.k8s.io", Resource: "mutatingwebhookconfigurations"}:     {conditional: true, counted: true},
-	{Group: "admissionregistration.k8s.io", Resource: "validatingadmissionpolicies"}:       {conditional: true, counted: true},
+	{Group: "admissionregistration.k8s.io", Resource: "validatingadmissionpolicies"}:       {conditional: true, counted: true, statusAlone: true},
 	{Group: "admissionregistration.k8s.io", Resource: "validatingadmissionpolicybindings"}: {conditional: true, counted: true},
 	{Group: "admissionregistration.k8s.io", Resource: "validatingwebhookconfigurations"}:   {conditional: true, counted: true},
 }
@@ -217,6 +221,9 @@ func (w *write) prepareStatus(obj, live client.Object) {
 	u, ok := obj.(*unstructured.Unstructured)
 	if !ok || w.resource.Custom == nil {
 		keepSpec(obj, live)
+		if strategyOf(w.resource).statusAlone {
+			metav1.ResetObjectMetaForStatus(obj, live)
+		}
 		keepStatusParts(obj, live)
 		return
 	}

@@ -69,7 +69,11 @@ func (w *write) validateContent(obj, live client.Object) field.ErrorList {
 		}
 		return w.resource.Rules.Validate(u, old)
 	}
-	return validateTyped(obj, live, w.subresource)
+	var errs field.ErrorList
+	if live != nil && w.subresource == "" {
+		errs = validateKept(obj, live)
+	}
+	return append(errs, validateTyped(obj, live, w.subresource)...)
 }
 
 // errInvalid: the object is against the rules.

@@ -36,20 +36,16 @@ type write struct {
 
 // newWrite returns the write that a call asks for.
 func (c *call) newWrite(dryRun []string, fieldManager string) *write {
-	w := &write{
+	return &write{
 		resource:    c.resource,
 		subresource: c.attributes.Subresource,
-		namespace:   c.attributes.Namespace,
+		namespace:   c.namespace(),
 		name:        c.attributes.Name,
 		dryRun:      len(dryRun) > 0,
 		manager:     managerName(fieldManager, c.UserAgent()),
 		user:        c.attributes.User,
 		warn:        c.warn,
 	}
-	if !c.resource.Namespaced {
-		w.namespace = ""
-	}
-	return w
 }
 
 // live returns a stored object in the version of the write, read only.
@@ -135,11 +131,13 @@ func (s *Server) tryUpdate(ctx context.Context, w *write, change change, current
 	}
 	if live == nil {
 		wipeSystemFields(obj)
+		obj.SetResourceVersion("") // which a create refuses, and an update ignores
 		return s.tryCreate(ctx, w, obj)
 	}
 	if obj, err = s.mutate(ctx, w, obj, live); err != nil {
 		return nil, err
 	}
+	setDefaults(obj) // of what webhooks and an apply have added
 	w.dropDuplicateOwners(obj, " after mutating admission happens")
 	if err := w.checkResourceVersion(obj, live); err != nil {
 		return nil, err
