@@ -93,11 +93,7 @@ func causes(status metav1.Status) []string {
 	var lines []string
 	if status.Details != nil {
 		for _, c := range status.Details.Causes {
-			message := c.Message
-			if value, rest, ok := strings.Cut(message, "]: "); ok && c.Field == "spec.versions" && strings.Contains(value, "[") {
-				message = "Invalid value: […]: " + rest // a dump of an internal type
-			}
-			lines = append(lines, fmt.Sprintf("%s: %s (%s)", c.Field, message, c.Type))
+			lines = append(lines, fmt.Sprintf("%s: %s (%s)", c.Field, c.Message, c.Type))
 		}
 	}
 	slices.Sort(lines)

@@ -3,6 +3,7 @@ package kinds
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -36,7 +37,7 @@ func defineCRDs(r *Resource) {
 	}
 	r.FieldManager = fieldManagers(r, func(subresource string) *managedfields.FieldManager {
 		reset := resets(r, subresource, []schema.GroupVersion{crdKind.GroupVersion()})
-		return customFieldManager(r, crdTypes(), subresource, reset)
+		return customFieldManager(r, crdTypes(), r.Rules.Convert, subresource, reset)
 	})
 }
 
@@ -83,12 +84,7 @@ func addStoredVersion(crd *unstructured.Unstructured) {
 	status = maps.Clone(status) // it may be that of the live object
 	crd.Object["status"] = status
 	version := d.storage().Version
-	for _, stored := range d.Status.StoredVersions {
-		if stored == version {
-			return
-		}
-	}
-	if version != "" {
+	if version != "" && !slices.Contains(d.Status.StoredVersions, version) {
 		stored, _ := status["storedVersions"].([]any)
 		status["storedVersions"] = append(stored[:len(stored):len(stored)], version)
 	}
@@ -115,16 +111,16 @@ func (d *definition) validateStoredVersions() field.ErrorList {
 	for _, v := range d.Spec.Versions {
 		known[v.Name] = true
 	}
-	has := false
 	for i, name := range stored {
-		has = has || name == d.storage().Version
 		if !known[name] {
 			errs = append(errs, field.Invalid(at.Index(i), name, fmt.Sprintf("missing from spec.versions; %[1]s was previously a storage version, "+
 				"and must remain in spec.versions until a storage migration ensures no data remains persisted in %[1]s and removes %[1]s from status.storedVersions", name)))
 		}
 	}
-	if version := d.storage().Version; version != "" && !has {
-		errs = append(errs, field.Invalid(at, stored, "must have the storage version "+version))
+	for _, v := range d.Spec.Versions {
+		if v.Storage && !slices.Contains(stored, v.Name) {
+			errs = append(errs, field.Invalid(at, stored, "must have the storage version "+v.Name))
+		}
 	}
 	return errs
 }

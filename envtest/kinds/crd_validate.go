@@ -75,10 +75,10 @@ func (d *definition) validateSpec(at *field.Path) field.ErrorList {
 		}
 	}
 	if len(names) != len(spec.Versions) {
-		errs = append(errs, field.Invalid(at.Child("versions"), versionNames(spec.Versions), "must contain unique version names"))
+		errs = append(errs, field.Invalid(at.Child("versions"), dumpVersions(spec.Versions), "must contain unique version names"))
 	}
 	if storage != 1 {
-		errs = append(errs, field.Invalid(at.Child("versions"), versionNames(spec.Versions), "must have exactly one version marked as storage version"))
+		errs = append(errs, field.Invalid(at.Child("versions"), dumpVersions(spec.Versions), "must have exactly one version marked as storage version"))
 	}
 	errs = append(errs, spec.Names.validate(at.Child("names"))...)
 	if spec.PreserveUnknownFields {
@@ -107,12 +107,21 @@ func (d *definition) validateApproval() field.ErrorList {
 	return field.ErrorList{field.Invalid(at, approval, fmt.Sprintf("protected groups must have approval annotation %q with either a URL or a reason starting with \"unapproved\"", approvalAnnotation)+see)}
 }
 
-func versionNames(versions []definitionVersion) []string {
-	var names []string
+// versionDump is a version as the real server shows it in errors: a type of its own, from
+// which it has moved what all versions share.
+type versionDump struct {
+	Name                                                             string
+	Served, Storage, Deprecated                                      bool
+	DeprecationWarning                                               *string
+	Schema, Subresources, AdditionalPrinterColumns, SelectableFields *struct{}
+}
+
+func dumpVersions(versions []definitionVersion) []versionDump {
+	var dump []versionDump
 	for _, v := range versions {
-		names = append(names, v.Name)
+		dump = append(dump, versionDump{Name: v.Name, Served: v.Served, Storage: v.Storage, Deprecated: v.Deprecated, DeprecationWarning: v.DeprecationWarning})
 	}
-	return names
+	return dump
 }
 
 func validateEnum(at *field.Path, value string, values ...string) field.ErrorList {

@@ -24,16 +24,19 @@ var (
 // version, in the order of discovery: v2 before v1 before v1beta1.
 func (r *Registry) customResources(d *definition) ([]*Resource, error) {
 	convert := r.converter(d)
+	shaped := d.shaped(convert)
 	var all []*Resource
 	for i := range d.Spec.Versions {
 		v := &d.Spec.Versions[i]
 		if !v.Served {
 			continue
 		}
-		resource, err := r.customResource(d, v, convert)
+		resource, err := r.customResource(d, v)
 		if err != nil {
 			return nil, fmt.Errorf("version %s: %w", v.Name, err)
 		}
+		resource.Rules.Convert = shaped
+		resource.FieldManager = r.customFieldManagers(d, resource, convert)
 		all = append(all, resource)
 	}
 	slices.SortStableFunc(all, func(a, b *Resource) int {
@@ -42,7 +45,31 @@ func (r *Registry) customResources(d *definition) ([]*Resource, error) {
 	return all, nil
 }
 
-func (r *Registry) customResource(d *definition, v *definitionVersion, convert convertFunc) (*Resource, error) {
+// shaped returns a conversion whose results are of the shape of their version: what its
+// schema does not know is gone, and in the storage version defaults are filled in,
+// as if the object were read from there.
+func (d *definition) shaped(convert convertFunc) convertFunc {
+	shapes := map[schema.GroupVersion]*structural{}
+	for i := range d.Spec.Versions {
+		v := &d.Spec.Versions[i]
+		shapes[schema.GroupVersion{Group: d.Spec.Group, Version: v.Name}] = compileStructural(v.openAPI())
+	}
+	return func(object *unstructured.Unstructured, to schema.GroupVersion) (*unstructured.Unstructured, error) {
+		converted, err := convert(object, to)
+		if err != nil || converted == object {
+			return converted, err
+		}
+		if !d.Spec.PreserveUnknownFields {
+			prune(converted.Object, shapes[to])
+		}
+		if to == d.storage() {
+			setDefaults(converted.Object, shapes[to])
+		}
+		return converted, nil
+	}
+}
+
+func (r *Registry) customResource(d *definition, v *definitionVersion) (*Resource, error) {
 	gv := schema.GroupVersion{Group: d.Spec.Group, Version: v.Name}
 	accepted := d.Status.AcceptedNames
 	resource := &Resource{
@@ -79,7 +106,6 @@ func (r *Registry) customResource(d *definition, v *definitionVersion, convert c
 			Default:        func(object *unstructured.Unstructured) { setDefaults(object.Object, validator.structural) },
 			Validate:       validator.validate,
 			ValidateStatus: validator.validateStatus,
-			Convert:        convert,
 		},
 		PrinterColumns:   v.PrinterColumns,
 		Warning:          deprecation(d, v),
@@ -96,14 +122,13 @@ func (r *Registry) customResource(d *definition, v *definitionVersion, convert c
 		}
 	}
 	resource.Custom, resource.Rules = custom, &custom.Rules
-	resource.FieldManager = r.customFieldManagers(d, resource)
 	return resource, nil
 }
 
 // customFieldManagers returns the field managers of a version: its types come
 // from the schemas of all versions, so that what has been applied in another
 // version is understood.
-func (r *Registry) customFieldManagers(d *definition, resource *Resource) func(string) *managedfields.FieldManager {
+func (r *Registry) customFieldManagers(d *definition, resource *Resource, convert convertFunc) func(string) *managedfields.FieldManager {
 	return fieldManagers(resource, func(subresource string) *managedfields.FieldManager {
 		if subresource == "scale" {
 			return r.typed.manager(resource, subresource, nil)
@@ -118,7 +143,7 @@ func (r *Registry) customFieldManagers(d *definition, resource *Resource) func(s
 				reset[fieldpath.APIVersion(gv.String())] = fieldpath.NewExcludeSetFilter(fieldpath.NewSet(path("status")))
 			}
 		}
-		return customFieldManager(resource, d.types(), subresource, reset)
+		return customFieldManager(resource, d.types(), convert, subresource, reset)
 	})
 }
 

@@ -49,8 +49,8 @@ func typeConverter(schemas map[string]map[string]any, preserve bool) (managedfie
 }
 
 // customFieldManager returns a field manager of an unstructured kind.
-func customFieldManager(r *Resource, types managedfields.TypeConverter, subresource string, reset map[fieldpath.APIVersion]fieldpath.Filter) *managedfields.FieldManager {
-	machinery := customMachinery{r}
+func customFieldManager(r *Resource, types managedfields.TypeConverter, convert convertFunc, subresource string, reset map[fieldpath.APIVersion]fieldpath.Filter) *managedfields.FieldManager {
+	machinery := customMachinery{r.Rules.Default, convert}
 	manager, err := managedfields.NewDefaultCRDFieldManager(types, machinery, machinery, machinery, r.GroupVersionKind, r.StorageVersion, subresource, reset)
 	if err != nil {
 		panic(err) // never returned
@@ -59,12 +59,15 @@ func customFieldManager(r *Resource, types managedfields.TypeConverter, subresou
 }
 
 // customMachinery is what a field manager wants to know of an unstructured kind.
-type customMachinery struct{ *Resource }
+type customMachinery struct {
+	setDefaults func(*unstructured.Unstructured)
+	convert     convertFunc
+}
 
 // Default implements runtime.ObjectDefaulter.
 func (m customMachinery) Default(object runtime.Object) {
 	if u, ok := object.(*unstructured.Unstructured); ok {
-		m.Rules.Default(u)
+		m.setDefaults(u)
 	}
 }
 
@@ -85,7 +88,7 @@ func (m customMachinery) ConvertToVersion(in runtime.Object, target runtime.Grou
 	if !ok {
 		return nil, fmt.Errorf("convert to %v: not a version", target)
 	}
-	return m.Rules.Convert(u, gv)
+	return m.convert(u, gv)
 }
 
 // Convert implements runtime.ObjectConvertor; field managers do not use it.
