@@ -18,16 +18,18 @@ import (
 // picture in README.md. A package that is not listed may not exist; programs
 // (cmd/…) may import everything.
 var layers = map[string][]string{
-	".":          {},
-	"scheme":     {},
-	"workqueue":  {},
-	"client":     {"scheme"},
-	"informer":   {"scheme", "client"},
-	"cache":      {"scheme", "client", "informer"},
-	"manager":    {"scheme", "client", "informer", "cache"},
-	"controller": {"scheme", "workqueue", "client", "informer", "cache", "manager"},
-	"webhook":    {"scheme", "client", "manager"},
-	"envtest":    {"scheme", "client"},
+	".":               {},
+	"scheme":          {},
+	"workqueue":       {},
+	"client":          {"scheme"},
+	"informer":        {"scheme", "client"},
+	"cache":           {"scheme", "client", "informer"},
+	"manager":         {"scheme", "client", "informer", "cache"},
+	"controller":      {"scheme", "workqueue", "client", "informer", "cache", "manager"},
+	"webhook":         {"scheme", "client", "manager"},
+	"envtest":         {"scheme", "client", "envtest/storage", "envtest/kinds"},
+	"envtest/storage": {"client"},
+	"envtest/kinds":   {"scheme", "client"},
 }
 
 // allowed lists the import path prefixes that the module may use besides the
