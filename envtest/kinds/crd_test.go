@@ -250,3 +250,75 @@ func TestConversionNoneChangesTheVersionAlone(t *testing.T) {
 		t.Error("a conversion to a version that does not exist")
 	}
 }
+
+// brokenCRDs are CRDs that the real server refuses, as changes of a good one.
+var brokenCRDs = []struct {
+	name   string
+	change func(spec map[string]any, crd *unstructured.Unstructured)
+}{
+	{"name", func(_ map[string]any, crd *unstructured.Unstructured) { crd.SetName("gadgets.example.com") }},
+	{"group", func(spec map[string]any, crd *unstructured.Unstructured) {
+		spec["group"] = "example"
+		crd.SetName("widgets.example")
+	}},
+	{"protected group", func(spec map[string]any, crd *unstructured.Unstructured) {
+		spec["group"] = "x.k8s.io"
+		crd.SetName("widgets.x.k8s.io")
+	}},
+	{"scope", func(spec map[string]any, _ *unstructured.Unstructured) { spec["scope"] = "World" }},
+	{"kind", func(spec map[string]any, _ *unstructured.Unstructured) { set(spec, "Wid get", "names", "kind") }},
+	{"kind and list kind", func(spec map[string]any, _ *unstructured.Unstructured) { set(spec, "Widget", "names", "listKind") }},
+	{"short name", func(spec map[string]any, _ *unstructured.Unstructured) { set(spec, []any{"A"}, "names", "shortNames") }},
+	{"no version is stored", func(spec map[string]any, _ *unstructured.Unstructured) { version(spec)["storage"] = false }},
+	{"version name", func(spec map[string]any, _ *unstructured.Unstructured) { version(spec)["name"] = "V1" }},
+	{"no schema", func(spec map[string]any, _ *unstructured.Unstructured) { delete(version(spec), "schema") }},
+	{"conversion", func(spec map[string]any, _ *unstructured.Unstructured) {
+		spec["conversion"] = map[string]any{"strategy": "Magic"}
+	}},
+	{"webhook without one", func(spec map[string]any, _ *unstructured.Unstructured) {
+		spec["conversion"] = map[string]any{"strategy": "Webhook"}
+	}},
+	{"column", func(spec map[string]any, _ *unstructured.Unstructured) {
+		version(spec)["additionalPrinterColumns"] = []any{map[string]any{"name": "x", "type": "text", "jsonPath": "a", "format": "f"}}
+	}},
+	{"scale", func(spec map[string]any, _ *unstructured.Unstructured) {
+		version(spec)["subresources"] = map[string]any{"scale": map[string]any{"specReplicasPath": ".x", "statusReplicasPath": "n"}}
+	}},
+	{"deprecation", func(spec map[string]any, _ *unstructured.Unstructured) { version(spec)["deprecationWarning"] = "x" }},
+	{"preserve", func(spec map[string]any, _ *unstructured.Unstructured) { spec["preserveUnknownFields"] = true }},
+	{"schema type", schemaChange(`{"type":"object","properties":{"a":{"type":"thing"}}}`)},
+	{"schema root", schemaChange(`{"type":"array","items":{"type":"string"}}`)},
+	{"schema without types", schemaChange(`{"type":"object","properties":{"a":{"description":"x"},"l":{"type":"array","items":{}}}}`)},
+	{"list without items", schemaChange(`{"type":"object","properties":{"l":{"type":"array"}}}`)},
+	{"properties and additional", schemaChange(`{"type":"object","properties":{"o":{"type":"object","properties":{"x":{"type":"string"}},"additionalProperties":{"type":"string"}}}}`)},
+	{"pattern", schemaChange(`{"type":"object","properties":{"a":{"type":"string","pattern":"("}}}`)},
+	{"ref", schemaChange(`{"type":"object","properties":{"a":{"type":"string","$ref":"#/x"}}}`)},
+	{"list map without keys", schemaChange(`{"type":"object","properties":{"l":{"type":"array","x-kubernetes-list-type":"map","items":{"type":"object"}}}}`)},
+	{"list map with a wrong key", schemaChange(`{"type":"object","properties":{"l":{"type":"array","x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["k"],"items":{"type":"object","properties":{"v":{"type":"string"}}}}}}`)},
+	{"list type", schemaChange(`{"type":"object","properties":{"l":{"type":"array","x-kubernetes-list-type":"bag","items":{"type":"string"}}}}`)},
+	{"type in a junctor", schemaChange(`{"type":"object","properties":{"a":{"type":"string","anyOf":[{"type":"string"},{"pattern":"x"}]}}}`)},
+	{"unique items", schemaChange(`{"type":"object","properties":{"l":{"type":"array","uniqueItems":true,"items":{"type":"string"}}}}`)},
+	{"default of the wrong type", schemaChange(`{"type":"object","properties":{"a":{"type":"string","default":1}}}`)},
+	{"nullable root", schemaChange(`{"type":"object","nullable":true}`)},
+	{"metadata", schemaChange(`{"type":"object","properties":{"metadata":{"type":"object","properties":{"labels":{"type":"object"}}}}}`)},
+}
+
+func set(in map[string]any, value any, path ...string) {
+	if err := unstructured.SetNestedField(in, value, path...); err != nil {
+		panic(err)
+	}
+}
+
+func version(spec map[string]any) map[string]any {
+	return spec["versions"].([]any)[0].(map[string]any)
+}
+
+func schemaChange(text string) func(map[string]any, *unstructured.Unstructured) {
+	return func(spec map[string]any, _ *unstructured.Unstructured) {
+		var openAPI map[string]any
+		if err := json.Unmarshal([]byte(text), &openAPI); err != nil {
+			panic(err)
+		}
+		version(spec)["schema"] = map[string]any{"openAPIV3Schema": openAPI}
+	}
+}
