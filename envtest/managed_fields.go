@@ -26,6 +26,7 @@ func (w *write) fieldManager() *managedfields.FieldManager {
 // apply, from live (nil: there was nothing) to next: w.manager owns what it has changed. live is not written to.
 // Both have their kind.
 func (s *Server) track(w *write, live, next client.Object) error {
+	setDefaults(next)
 	var of shape
 	if live == nil {
 		var known bool

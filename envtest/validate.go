@@ -23,8 +23,8 @@ func (w *write) validateCreate(obj client.Object) field.ErrorList {
 
 // validateUpdate says what is wrong with an update.
 func (w *write) validateUpdate(obj, live client.Object) field.ErrorList {
-	errs := validation.ValidateObjectMetaAccessorUpdate(obj, live, metadataPath)
-	errs = append(errs, w.validateMetadata(obj)...)
+	errs := w.validateMetadata(obj)
+	errs = append(errs, validation.ValidateObjectMetaAccessorUpdate(obj, live, metadataPath)...)
 	return append(errs, w.validateContent(obj, live)...)
 }
 
