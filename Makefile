@@ -6,17 +6,20 @@ FUZZTIME ?= 10s
 # Trees that are linted: our module, without what other modules own.
 GOFILES  := $(shell find . -name '*.go' -not -path './bin/*')
 
-.PHONY: help demo test e2e check bench study fuzz controlplane clean
+.PHONY: help demo demo-real test e2e check bench study fuzz controlplane clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: ## the replicator on a control plane of its own, or on $KUBECONFIG's cluster
-	@test -n "$$KUBECONFIG" || $(MAKE) --no-print-directory controlplane
+demo: ## the replicator on an API server in memory, or on $KUBECONFIG's cluster
 	@mkdir -p bin && $(GO) build -o bin/demo ./cmd/demo && exec bin/demo --play
+
+demo-real: controlplane ## the same on a real etcd and kube-apiserver
+	@$(GO) build -o bin/demo ./cmd/demo && KUBECONFIG= exec bin/demo --play --real
 
 test: ## every test that needs no control plane, with the race detector
 	$(GO) test -race -skip '^TestE2E' ./...
+	$(GO) -C study test ./...
 
 e2e: ## the end-to-end tests, on a real etcd, kube-apiserver and kube-controller-manager
 	@GO="$(GO)" sh hack/controlplane/build.sh kube-controller-manager
