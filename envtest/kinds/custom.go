@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -25,6 +26,7 @@ var (
 func (r *Registry) customResources(d *definition) ([]*Resource, error) {
 	convert := r.converter(d)
 	shaped := d.shaped(convert)
+	types := sync.OnceValue(d.types)
 	var all []*Resource
 	for i := range d.Spec.Versions {
 		v := &d.Spec.Versions[i]
@@ -36,7 +38,7 @@ func (r *Registry) customResources(d *definition) ([]*Resource, error) {
 			return nil, fmt.Errorf("version %s: %w", v.Name, err)
 		}
 		resource.Rules.Convert = shaped
-		resource.FieldManager = r.customFieldManagers(d, resource, convert)
+		resource.FieldManager = r.customFieldManagers(d, resource, types, convert)
 		all = append(all, resource)
 	}
 	slices.SortStableFunc(all, func(a, b *Resource) int {
@@ -128,7 +130,7 @@ func (r *Registry) customResource(d *definition, v *definitionVersion) (*Resourc
 // customFieldManagers returns the field managers of a version: its types come
 // from the schemas of all versions, so that what has been applied in another
 // version is understood.
-func (r *Registry) customFieldManagers(d *definition, resource *Resource, convert convertFunc) func(string) *managedfields.FieldManager {
+func (r *Registry) customFieldManagers(d *definition, resource *Resource, types func() managedfields.TypeConverter, convert convertFunc) func(string) *managedfields.FieldManager {
 	return fieldManagers(resource, func(subresource string) *managedfields.FieldManager {
 		if subresource == "scale" {
 			return r.typed.manager(resource, subresource, nil)
@@ -143,7 +145,7 @@ func (r *Registry) customFieldManagers(d *definition, resource *Resource, conver
 				reset[fieldpath.APIVersion(gv.String())] = fieldpath.NewExcludeSetFilter(fieldpath.NewSet(path("status")))
 			}
 		}
-		return customFieldManager(resource, d.types(), convert, subresource, reset)
+		return customFieldManager(resource, types(), convert, subresource, reset)
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"strings"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -14,10 +15,10 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// types returns the type converter of all versions of a CRD; made when first
-// asked for. A schema that it does not understand is as good as none.
+// types returns the type converter of all versions of a CRD. A schema that it does not understand is as good as none.
 func (d *definition) types() managedfields.TypeConverter {
-	schemas := map[string]map[string]any{}
+	schemas := maps.Clone(recordedSchemas())
+	maps.DeleteFunc(schemas, func(name string, _ map[string]any) bool { return !strings.HasPrefix(name, metaPrefix) })
 	for i := range d.Spec.Versions {
 		v := &d.Spec.Versions[i]
 		gvk := schema.GroupVersionKind{Group: d.Spec.Group, Version: v.Name, Kind: d.Status.AcceptedNames.Kind}
@@ -30,12 +31,10 @@ func (d *definition) types() managedfields.TypeConverter {
 	return types
 }
 
-// typeConverter makes a type converter of schemas, which may refer to recorded ones.
+// typeConverter makes a type converter of schemas and those that they refer to.
 func typeConverter(schemas map[string]map[string]any, preserve bool) (managedfields.TypeConverter, error) {
-	all := maps.Clone(recordedSchemas())
-	maps.Copy(all, schemas)
-	parsed := make(map[string]*spec.Schema, len(all))
-	for name, s := range all {
+	parsed := make(map[string]*spec.Schema, len(schemas))
+	for name, s := range schemas {
 		text, err := json.Marshal(s)
 		if err != nil {
 			return nil, fmt.Errorf("schema %s: %w", name, err)
@@ -104,7 +103,7 @@ func (m customMachinery) ConvertFieldLabel(gvk schema.GroupVersionKind, label, v
 
 // crdTypes is the type converter of CRDs themselves.
 var crdTypes = sync.OnceValue(func() managedfields.TypeConverter {
-	types, err := typeConverter(nil, false)
+	types, err := typeConverter(recordedSchemas(), false)
 	if err != nil {
 		panic("kinds: schemas.json: " + err.Error()) // embedded: our own mistake
 	}
