@@ -104,23 +104,31 @@ func message(value runtime.Object) ([]byte, error) {
 // protobufMagic is what every protobuf object begins with.
 const protobufMagic = "k8s\x00"
 
+// envelopeTail is what comes after the message: contentEncoding and contentType, which are empty.
+const envelopeTail = "\x1a\x00\x22\x00"
+
 // appendEnvelope appends a protobuf message with its kind around it: what apimachinery calls
 // runtime.Unknown.
 func appendEnvelope(b []byte, kind schema.GroupVersionKind, message []byte) []byte {
+	b = append(appendEnvelopeHead(b, kind, len(message)), message...)
+	return append(b, envelopeTail...)
+}
+
+// appendEnvelopeHead appends what comes before a message of a length.
+func appendEnvelopeHead(b []byte, kind schema.GroupVersionKind, message int) []byte {
 	apiVersion := kind.GroupVersion().String()
 	b = append(b, protobufMagic...)
 	b = appendTag(b, 1, 2+varintLen(len(apiVersion))+len(apiVersion)+varintLen(len(kind.Kind))+len(kind.Kind))
 	b = append(appendTag(b, 1, len(apiVersion)), apiVersion...)
 	b = append(appendTag(b, 2, len(kind.Kind)), kind.Kind...)
-	b = append(appendTag(b, 2, len(message)), message...)
-	return append(b, 3<<3|2, 0, 4<<3|2, 0) // contentEncoding and contentType: none
+	return appendTag(b, 2, message)
 }
 
 // envelopeLen is how many bytes appendEnvelope appends.
 func envelopeLen(kind schema.GroupVersionKind, message int) int {
 	apiVersion := len(kind.GroupVersion().String())
 	types := 2 + varintLen(apiVersion) + apiVersion + varintLen(len(kind.Kind)) + len(kind.Kind)
-	return len(protobufMagic) + 1 + varintLen(types) + types + 1 + varintLen(message) + message + 4
+	return len(protobufMagic) + 1 + varintLen(types) + types + 1 + varintLen(message) + message + len(envelopeTail)
 }
 
 // appendTag appends the head of a length-delimited protobuf field.
@@ -239,11 +247,11 @@ func writeBody(w http.ResponseWriter, f format, code int, body []byte) {
 		}
 	case f.pretty:
 		var b bytes.Buffer
-		if err := json.Indent(&b, body, "", "  "); err == nil {
+		if err := json.Indent(&b, bytes.TrimSuffix(body, []byte("\n")), "", "  "); err == nil {
 			body = b.Bytes()
 		}
-	default:
-		body = append(body[:len(body):len(body)], '\n')
+	case !bytes.HasSuffix(body, []byte("\n")):
+		body = append(body[:len(body):len(body)], '\n') // a copy: the bytes are shared
 	}
 	w.Header().Set("Content-Type", f.mediaType+f.named)
 	w.WriteHeader(code)

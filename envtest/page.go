@@ -23,16 +23,12 @@ func (e *encoder) page(p *page) ([]byte, error) {
 	return e.join(p, items)
 }
 
-// join returns the bytes of a list of items' bytes.
+// join returns the bytes of a list of items' bytes, as they are sent.
 func (e *encoder) join(p *page, items [][]byte) ([]byte, error) {
-	size := 0
-	for _, b := range items {
-		size += len(b) + 8
-	}
 	if e.format.mediaType == runtime.ContentTypeProtobuf {
-		return e.protobufPage(p, items, size)
+		return e.protobufPage(p, items)
 	}
-	return e.jsonPage(p, items, size)
+	return e.jsonPage(p, items)
 }
 
 // listKind is the kind of a list of what e writes.
@@ -51,7 +47,7 @@ func (p *page) meta() metav1.ListMeta {
 	}
 }
 
-func (e *encoder) jsonPage(p *page, items [][]byte, size int) ([]byte, error) {
+func (e *encoder) jsonPage(p *page, items [][]byte) ([]byte, error) {
 	meta, err := json.Marshal(p.meta())
 	if err != nil {
 		return nil, err
@@ -59,8 +55,11 @@ func (e *encoder) jsonPage(p *page, items [][]byte, size int) ([]byte, error) {
 	if e.customList() && p.next == "" { // lists of custom objects always have the field
 		meta = append([]byte(`{"continue":"",`), meta[1:]...)
 	}
-	kind := e.listKind()
-	b := make([]byte, 0, size+len(meta)+200)
+	kind, size := e.listKind(), len(meta)+200
+	for _, item := range items {
+		size += len(item) + 1
+	}
+	b := make([]byte, 0, size)
 	b = fmt.Appendf(b, `{"kind":%q,"apiVersion":%q,"metadata":%s,"items":[`, kind.Kind, kind.GroupVersion(), meta)
 	dropped := e.droppedPrefix()
 	for i, item := range items {
@@ -72,7 +71,7 @@ func (e *encoder) jsonPage(p *page, items [][]byte, size int) ([]byte, error) {
 		}
 		b = append(b, item...)
 	}
-	return append(b, "]}"...), nil
+	return append(b, "]}\n"...), nil
 }
 
 // customList says whether e writes whole objects of a custom kind.
@@ -89,16 +88,21 @@ func (e *encoder) droppedPrefix() string {
 
 // protobufPage writes a list as every list type declares it: metadata as field
 // 1, items as field 2.
-func (e *encoder) protobufPage(p *page, items [][]byte, size int) ([]byte, error) {
+func (e *encoder) protobufPage(p *page, items [][]byte) ([]byte, error) {
 	listMeta := p.meta()
 	meta, err := listMeta.Marshal()
 	if err != nil {
 		return nil, err
 	}
-	b := make([]byte, 0, size+len(meta)+8)
+	length := 1 + varintLen(len(meta)) + len(meta)
+	for _, item := range items {
+		length += 1 + varintLen(len(item)) + len(item)
+	}
+	kind := e.listKind()
+	b := appendEnvelopeHead(make([]byte, 0, envelopeLen(kind, length)), kind, length)
 	b = append(appendTag(b, 1, len(meta)), meta...)
 	for _, item := range items {
 		b = append(appendTag(b, 2, len(item)), item...)
 	}
-	return appendEnvelope(make([]byte, 0, len(b)+200), e.listKind(), b), nil
+	return append(b, envelopeTail...), nil
 }
