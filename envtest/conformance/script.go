@@ -44,6 +44,8 @@ type check struct {
 	// differs is why the server in memory answers something else, from here to
 	// the end of the case ("# differs: reason").
 	differs string
+	// marked: it is this check that says so.
+	marked bool
 }
 
 const (
@@ -127,7 +129,7 @@ func closeCase(s *script, c *scriptCase, pending []string) *scriptCase {
 func (c *check) parse(lines []string, i int) int {
 	for _, line := range c.before {
 		if reason, ok := strings.CutPrefix(line, differMark); ok {
-			c.differs = reason
+			c.differs, c.marked = reason, true
 		}
 	}
 	for ; i < len(lines) && lines[i] != answerMark; i++ {
