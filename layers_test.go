@@ -18,18 +18,19 @@ import (
 // picture in README.md. A package that is not listed may not exist; programs
 // (cmd/…) may import everything.
 var layers = map[string][]string{
-	".":               {},
-	"scheme":          {},
-	"workqueue":       {},
-	"client":          {"scheme"},
-	"informer":        {"scheme", "client"},
-	"cache":           {"scheme", "client", "informer"},
-	"manager":         {"scheme", "client", "informer", "cache"},
-	"controller":      {"scheme", "workqueue", "client", "informer", "cache", "manager"},
-	"webhook":         {"scheme", "client", "manager"},
-	"envtest":         {"scheme", "client", "envtest/storage", "envtest/kinds"},
-	"envtest/storage": {"client"},
-	"envtest/kinds":   {"scheme", "client"},
+	".":                   {},
+	"scheme":              {},
+	"workqueue":           {},
+	"client":              {"scheme"},
+	"informer":            {"scheme", "client"},
+	"cache":               {"scheme", "client", "informer"},
+	"manager":             {"scheme", "client", "informer", "cache"},
+	"controller":          {"scheme", "workqueue", "client", "informer", "cache", "manager"},
+	"webhook":             {"scheme", "client", "manager"},
+	"envtest":             {"scheme", "client", "envtest/storage", "envtest/kinds"},
+	"envtest/storage":     {"client"},
+	"envtest/kinds":       {"scheme", "client"},
+	"envtest/conformance": {"scheme", "envtest"},
 }
 
 // allowed lists the import path prefixes that the module may use besides the
@@ -47,7 +48,9 @@ var allowed = map[string][]string{
 	"k8s.io/client-go/tools/clientcmd":     {"client", "envtest"},
 	"k8s.io/client-go/util/flowcontrol":    {"client"},
 	"k8s.io/client-go/util/cert":           {},
+	"k8s.io/client-go/util/jsonpath":       {"envtest"},
 	"k8s.io/client-go/kubernetes/scheme":   {"scheme"},
+	"k8s.io/kube-openapi":                  {"envtest", "envtest/kinds"},
 	"sigs.k8s.io/yaml":                     {},
 	"sigs.k8s.io/json":                     {},
 	"sigs.k8s.io/structured-merge-diff/v6": {},
