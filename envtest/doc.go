@@ -1,11 +1,19 @@
-// Package envtest runs an API server to test against.
+// Package envtest runs an API server to test against: one in memory, or the real one.
 //
 // # Where it sits
 //
-//	client ─► rest.Config ─┬─ Transport ─► http.Handler      in this process, also in a synctest bubble
+//	client ─► rest.Config ─┬─ Transport ─► SERVER            in this process, also in a synctest bubble
 //	   ▲                   └─ a TLS port ─► kube-apiserver ─► etcd
 //	   │                                        ▲   kube-controller-manager, if asked for
 //	   └── your test                            └── ENVTEST starts them, and stops them
+//
+// What a request passes in a [Server]:
+//
+//	ServeHTTP   faults, who, whether            gate.go
+//	newCall     path ─► resource, verb, format  request.go, negotiate.go   ◄── kinds: what is served
+//	dispatch    the method of the verb          get.go, list.go, watch.go, create.go, …
+//	   │           └── reads, writes ────────────────────────────────────► storage: objects, history
+//	writeAnswer bytes, made once per version    encode.go, page.go
 //
 // # Contract
 //
@@ -49,8 +57,29 @@
 //  12. Sees: it returns as soon as the watch shows a state that satisfies, or
 //     else at the end of its context, with the last state.
 //
+// [Server]:
+//
+//  13. As the real one: a request is answered as kube-apiserver 1.37 answers it, down to
+//     code, reason and words. Package conformance asks both; docs/envtest.md
+//     lists what differs, and why.
+//  14. Its own: servers share nothing; one that nobody asks does nothing, and
+//     needs no stopping.
+//  15. Never stale: a read sees every write that has been answered before.
+//  16. One history: a list, all of its pages together, is one state. A watch from its
+//     resourceVersion sees every later change once, in order; a watch that
+//     begins with all there is loses nothing between that and what follows.
+//  17. Bounded: the history of a resource is as long as Options say; who asks for
+//     what is forgotten hears 410, and of a list gets a token for the rest as it is.
+//  18. In time: nothing but package time is asked for the time, and nobody is
+//     waited for with a lock held, so that it works in testing/synctest.
+//
 // # Upstream
 //
+//	Server                 none: upstream's tests use a fake client (pkg/client/fake)
+//	  its requests         apiserver pkg/endpoints/request/requestinfo.go
+//	  its verbs            apiserver pkg/endpoints/handlers, pkg/registry/generic/registry
+//	  its watches          apiserver pkg/storage/cacher, pkg/endpoints/handlers/watch.go
+//	  its discovery        apiserver pkg/endpoints/discovery
 //	ControlPlane           pkg/internal/testing/controlplane/plane.go
 //	  its etcd             pkg/internal/testing/controlplane/etcd.go
 //	  its API server       pkg/internal/testing/controlplane/apiserver.go
