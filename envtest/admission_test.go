@@ -32,7 +32,7 @@ var updateAdmission = flag.Bool("update", false, "write what the real server doe
 
 const admissionGolden = "testdata/admission.txt"
 
-// Contract 19: what webhooks are told, and what clients hear of them, is what the
+// Contract 25: what webhooks are told, and what clients hear of them, is what the
 // real server does, which testdata records.
 func TestAdmissionAsTheRealServer(t *testing.T) {
 	got := admissionTranscript(t, envtest.NewServer(&envtest.Options{RBAC: true}).Config())

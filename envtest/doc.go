@@ -72,6 +72,28 @@
 //     what is forgotten hears 410, and of a list gets a token for the rest as it is.
 //  18. In time: nothing but package time is asked for the time, and nobody is
 //     waited for with a lock held, so that it works in testing/synctest.
+//  19. Known: whoever has a config is its user, by a token; whoever has none is
+//     anonymous; a token that nobody owns is a 401. What RBAC or the Authorizer does not
+//     allow is a 403 in the server's words. Both answer reviews, and impersonation asks them.
+//  20. Recorded: Requests has every request, in order, whatever became of it, and is bounded.
+//  21. Faulty on demand: a request gets the first fault that fits it; which part of the answer
+//     comes through is exact. After the fault is used up or removed nothing of it is left.
+//  22. Frozen: between Freeze and thaw no request begins, and no byte of an answer
+//     gets through; who gives up leaves nothing behind.
+//  23. Forgetful: CompactTo makes a 410 of what begins before it, of nothing else.
+//  24. On a port: Listen serves the same server over TLS with HTTP/2; Close returns
+//     when every request has ended and the port is closed.
+//  25. Admitting: webhooks are asked when, and what, the real server asks; they are
+//     heard as there. They run in process, or are called over HTTPS.
+//
+// [Environment]:
+//
+//  26. Ready: after Start its CRDs are served and its webhooks are there, whatever it
+//     runs on. A Start that fails leaves nothing, Stop ends all that Start began.
+//
+// RBAC does not aggregate ClusterRoles, and lets whoever may write roles write any.
+// Webhooks are asked once (no reinvocation), and matchConditions are not looked at: a webhook
+// is asked about all that its rules match.
 //
 // # Upstream
 //
@@ -80,13 +102,20 @@
 //	  its verbs            apiserver pkg/endpoints/handlers, pkg/registry/generic/registry
 //	  its watches          apiserver pkg/storage/cacher, pkg/endpoints/handlers/watch.go
 //	  its discovery        apiserver pkg/endpoints/discovery
+//	  its users            apiserver pkg/endpoints/filters
+//	  its RBAC             kubernetes plugin/pkg/auth/authorizer/rbac
+//	  its reviews          kubernetes pkg/registry/{authentication,authorization}
+//	  its webhooks         apiserver pkg/admission/plugin/webhook
+//	  its faults           none: pkg/client/interceptor wraps one client
+//	Environment            pkg/envtest/server.go
+//	ReadWebhooks           pkg/envtest/webhook.go
 //	ControlPlane           pkg/internal/testing/controlplane/plane.go
 //	  its etcd             pkg/internal/testing/controlplane/etcd.go
 //	  its API server       pkg/internal/testing/controlplane/apiserver.go
 //	  its processes        pkg/internal/testing/process/process.go
 //	  its certificates     pkg/internal/testing/certs/tinyca.go
 //	  its users            pkg/internal/testing/controlplane/auth.go
-//	  its options          pkg/envtest/server.go (Environment)
+//	  its options          pkg/envtest/server.go
 //	ReadCRDs, InstallCRDs  pkg/envtest/crd.go
 //	RequireControlPlane    none: each suite writes its own BeforeSuite
 //	WaitFor                none: each suite polls with Eventually

@@ -97,7 +97,7 @@ func checkEnvironment(t *testing.T, e *envtest.Environment) {
 	}
 }
 
-// Contract 20: in memory, without a socket or a goroutine.
+// Contract 26: in memory, without a socket or a goroutine.
 func TestEnvironment(t *testing.T) {
 	o := environmentOptions(t, t.TempDir())
 	o.Cluster, o.Server = envtest.InMemory, &envtest.Options{RBAC: true}
@@ -128,7 +128,7 @@ func TestEnvironment(t *testing.T) {
 	})
 }
 
-// Contract 20: an existing cluster; it keeps the CRDs, and loses the webhooks that
+// Contract 26: an existing cluster; it keeps the CRDs, and loses the webhooks that
 // nobody answers any more.
 func TestEnvironmentOnAnExistingCluster(t *testing.T) {
 	s, c := newServer(t, nil)
@@ -170,7 +170,7 @@ func TestE2EEnvironment(t *testing.T) {
 	checkEnvironment(t, envtest.RequireEnvironment(t, environmentOptions(t, t.TempDir())))
 }
 
-// Contract 20: bad input is one sentence, and leaves nothing.
+// Contract 26: bad input is one sentence, and leaves nothing.
 func TestEnvironmentErrors(t *testing.T) {
 	var crd unstructured.Unstructured
 	if err := yaml.Unmarshal([]byte(thingCRD), &crd.Object); err != nil {

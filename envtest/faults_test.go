@@ -76,7 +76,7 @@ func get(ctx context.Context, t *testing.T, s *envtest.Server, path string, head
 
 var mapsOnly = envtest.Match{Resource: "configmaps"}
 
-// Contract 15: which requests a fault is for.
+// Contract 21: which requests a fault is for.
 func TestMatch(t *testing.T) {
 	broken := apierrors.NewServiceUnavailable("broken")
 	tests := []struct {
@@ -115,7 +115,7 @@ func TestMatch(t *testing.T) {
 	}
 }
 
-// Contract 15: errors are what apimachinery calls them, with their headers.
+// Contract 21: errors are what apimachinery calls them, with their headers.
 func TestFaultAnswers(t *testing.T) {
 	tests := []struct {
 		name       string
@@ -156,7 +156,7 @@ func TestFaultAnswers(t *testing.T) {
 	}
 }
 
-// Contract 15: for so many requests, or until it is removed; the first that fits.
+// Contract 21: for so many requests, or until it is removed; the first that fits.
 func TestFaultsInTurn(t *testing.T) {
 	s, c := newServer(t, nil)
 	create(t, c, "a")
@@ -181,7 +181,7 @@ func TestFaultsInTurn(t *testing.T) {
 	}
 }
 
-// Contract 15: a delayed request has not happened before.
+// Contract 21: a delayed request has not happened before.
 func TestFaultDelays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, c := newServer(t, nil)
@@ -205,7 +205,7 @@ func TestFaultDelays(t *testing.T) {
 	})
 }
 
-// Contract 15: Reset comes before the verb, Cut after it.
+// Contract 21: Reset comes before the verb, Cut after it.
 func TestFaultsOfOneAnswer(t *testing.T) {
 	tests := []struct {
 		fault    envtest.Fault
@@ -277,7 +277,7 @@ func frames(t *testing.T, s *envtest.Server, ctx context.Context, each func(line
 	}
 }
 
-// Contract 15: a watch breaks between its events, or in one.
+// Contract 21: a watch breaks between its events, or in one.
 func TestFaultsOfWatches(t *testing.T) {
 	const long = 24 * time.Hour
 	tests := []struct {
@@ -324,7 +324,7 @@ func TestFaultsOfWatches(t *testing.T) {
 	}
 }
 
-// Contract 15: our own client survives all of that, in JSON and in protobuf.
+// Contract 21: our own client survives all of that, in JSON and in protobuf.
 func TestClientsWatchThroughFaults(t *testing.T) {
 	for _, how := range []envtest.Break{envtest.Reset, envtest.Cut, envtest.Close, envtest.Garbage} {
 		for after := range 3 {
@@ -352,7 +352,7 @@ func TestClientsWatchThroughFaults(t *testing.T) {
 	}
 }
 
-// Contract 16: nothing gets through until it thaws, or the client gives up.
+// Contract 22: nothing gets through until it thaws, or the client gives up.
 func TestFreeze(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, c := newServer(t, nil)
@@ -409,7 +409,7 @@ func TestFreeze(t *testing.T) {
 	})
 }
 
-// Contract 16: what has happened when the network breaks is not heard of, and a
+// Contract 22: what has happened when the network breaks is not heard of, and a
 // watch hears of nothing, until it thaws.
 func TestFreezeHoldsAnswersBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -451,7 +451,7 @@ func TestFreezeHoldsAnswersBack(t *testing.T) {
 	})
 }
 
-// Contract 14: what has been asked, whatever became of it.
+// Contract 20: what has been asked, whatever became of it.
 func TestRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, c := newServer(t, &envtest.Options{RBAC: true})
@@ -494,7 +494,7 @@ func TestRequests(t *testing.T) {
 	})
 }
 
-// Contract 14: it does not grow for ever.
+// Contract 20: it does not grow for ever.
 func TestRequestsAreBounded(t *testing.T) {
 	s := envtest.NewServer(nil)
 	w := &nothing{}
@@ -520,7 +520,7 @@ func (n *nothing) Header() http.Header {
 func (*nothing) Write(p []byte) (int, error) { return len(p), nil }
 func (*nothing) WriteHeader(int)             {}
 
-// Contract 17: what is forgotten is a 410, and nothing else is.
+// Contract 23: what is forgotten is a 410, and nothing else is.
 func TestCompactTo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, c := newServer(t, nil)

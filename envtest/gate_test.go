@@ -28,7 +28,7 @@ func whoAmI(t *testing.T, cfg *rest.Config) authenticationv1.UserInfo {
 	return review.Status.UserInfo
 }
 
-// Contract 13: who has a config is its user, on any server of any number.
+// Contract 19: who has a config is its user, on any server of any number.
 func TestUsers(t *testing.T) {
 	s, other := envtest.NewServer(nil), envtest.NewServer(nil)
 	impersonating := s.Config()
@@ -56,7 +56,7 @@ func TestUsers(t *testing.T) {
 	}
 }
 
-// Contract 13: without roles nothing goes; with one, what it says.
+// Contract 19: without roles nothing goes; with one, what it says.
 func TestRBAC(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, admin := newServer(t, &envtest.Options{RBAC: true})
@@ -92,7 +92,7 @@ func TestRBAC(t *testing.T) {
 	})
 }
 
-// Contract 13: the hook has the last word, on administrators too, and answers reviews.
+// Contract 19: the hook has the last word, on administrators too, and answers reviews.
 func TestAuthorizer(t *testing.T) {
 	var mu sync.Mutex
 	var asked []envtest.Attributes

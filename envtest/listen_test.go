@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Contract 18: the same server, for any program, over TLS with HTTP/2.
+// Contract 24: the same server, for any program, over TLS with HTTP/2.
 func TestListen(t *testing.T) {
 	s, c := newServer(t, &envtest.Options{RBAC: true})
 	create(t, c, "a")
@@ -60,7 +60,7 @@ func TestListen(t *testing.T) {
 	}
 }
 
-// Contract 18: Close ends watches, frozen requests and stalled ones, and the port.
+// Contract 24: Close ends watches, frozen requests and stalled ones, and the port.
 func TestListenerCloses(t *testing.T) {
 	s, c := newServer(t, nil)
 	create(t, c, "a")

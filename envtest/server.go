@@ -40,8 +40,8 @@ type Server struct {
 type Options struct {
 	// Scheme has the built-in kinds that are served; nil means scheme.Builtin().
 	Scheme *scheme.Scheme
-	// RBAC refuses what no Role or ClusterRole in the server allows. See RBAC's
-	// limits in the package's documentation.
+	// RBAC refuses what no Role or ClusterRole in the server allows. The package's
+	// documentation says what it leaves out.
 	RBAC bool
 	// Authorizer refuses more, or all by itself; nil refuses nothing.
 	Authorizer Authorizer

@@ -73,7 +73,7 @@ func atService(hook map[string]any) {
 	hook["clientConfig"] = map[string]any{"service": map[string]any{"name": "hooks", "namespace": "system", "path": "/validate", "port": int64(8443)}}
 }
 
-// Contract 19: which handler answers in process.
+// Contract 25: which handler answers in process.
 func TestWebhooksInProcess(t *testing.T) {
 	tests := []struct {
 		name   string
@@ -112,7 +112,7 @@ func TestWebhooksInProcess(t *testing.T) {
 	}
 }
 
-// Contract 19: a webhook that hangs costs its timeout, no more, and a client that leaves
+// Contract 25: a webhook that hangs costs its timeout, no more, and a client that leaves
 // ends its call.
 func TestWebhookTimeouts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -133,7 +133,7 @@ func TestWebhookTimeouts(t *testing.T) {
 	})
 }
 
-// Contract 19: what mutating webhooks change is what is stored, one after the other.
+// Contract 25: what mutating webhooks change is what is stored, one after the other.
 func TestWebhooksInTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, c := newServer(t, nil)
@@ -166,7 +166,7 @@ func TestWebhooksInTurn(t *testing.T) {
 	})
 }
 
-// Contract 19: services are where Options.ResolveService says, and have the
+// Contract 25: services are where Options.ResolveService says, and have the
 // certificate of their names.
 func TestWebhookServices(t *testing.T) {
 	hooks := httptest.NewUnstartedServer(http.HandlerFunc(deny))
