@@ -83,13 +83,13 @@ func planPod(pod *corev1.Pod, o *metav1.DeleteOptions) (graceful, pending bool, 
 		asked = ptr(1)
 	}
 	if pod.DeletionTimestamp == nil {
-		grace = gracePeriod(pod, asked)
-		at := metav1.NewTime(now().Add(time.Duration(grace) * time.Second))
-		pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = &at, &grace
+		left := gracePeriod(pod, asked)
+		at := metav1.NewTime(now().Add(time.Duration(left) * time.Second))
+		pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = &at, &left
 		if pod.Generation > 0 {
 			pod.Generation++
 		}
-		return true, false, grace
+		return true, false, left
 	}
 	given := pod.DeletionGracePeriodSeconds
 	switch {
@@ -98,16 +98,16 @@ func planPod(pod *corev1.Pod, o *metav1.DeleteOptions) (graceful, pending bool, 
 	case asked == nil || *asked >= *given:
 		return false, true, 0
 	}
-	grace = *asked
-	at := metav1.NewTime(pod.DeletionTimestamp.Add(time.Duration(grace-*given) * time.Second))
+	left := *asked
+	at := metav1.NewTime(pod.DeletionTimestamp.Add(time.Duration(left-*given) * time.Second))
 	if t := now(); at.Before(&t) {
 		at = t
-		if grace != 0 {
-			grace = 1 // whoever ends it has to see it first
+		if left != 0 {
+			left = 1 // whoever ends it has to see it first
 		}
 	}
-	pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = &at, &grace
-	return true, false, *asked
+	pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = &at, &left
+	return true, false, left
 }
 
 // gracePeriod is how long a pod may take to end: no time if it does not run.

@@ -38,8 +38,11 @@ func (s *Server) track(w *write, live, next client.Object) error {
 			return err
 		}
 	}
-	// It returns the object that it is given; its errors are not the client's.
-	w.fieldManager().UpdateNoErrors(live, next, w.manager)
+	if _, err := w.fieldManager().Update(live, next, w.manager); err != nil {
+		// The object does not fit its schema, as whoever validates it will say.
+		next.SetManagedFields(live.GetManagedFields())
+		return nil
+	}
 	s.shapes.remember(of, next)
 	return nil
 }
@@ -47,7 +50,10 @@ func (s *Server) track(w *write, live, next client.Object) error {
 // empty returns an object of a kind, with its kind.
 func (s *Server) empty(kind schema.GroupVersionKind) (client.Object, error) {
 	if !s.scheme.Recognizes(kind) {
-		u := &unstructured.Unstructured{}
+		u := &unstructured.Unstructured{Object: map[string]any{}}
+		if kind == definitionKind { // what its Go type always has is not its creator's
+			u.Object["spec"] = map[string]any{"group": "", "names": map[string]any{"plural": "", "kind": ""}, "scope": "", "versions": nil}
+		}
 		u.SetGroupVersionKind(kind)
 		return u, nil
 	}

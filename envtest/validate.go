@@ -78,7 +78,7 @@ func (w *write) validateContent(obj, live client.Object) field.ErrorList {
 
 // errInvalid: the object is against the rules.
 func (w *write) errInvalid(obj client.Object, errs field.ErrorList) error {
-	kind := w.resource.GroupVersionKind.GroupKind()
+	kind := obj.GetObjectKind().GroupVersionKind().GroupKind() // which may be what is wrong
 	if kind.Group == "events.k8s.io" {
 		kind.Group = "" // they are the same events
 	}
