@@ -188,8 +188,9 @@ type admissionStage struct {
 // hookSpec is a webhook; the objects with the label hook=NAME are its own, unless all are.
 type hookSpec struct {
 	name, path, rules, policy string
-	all                       bool
+	all, exact                bool
 	timeout                   int
+	namespace                 string // its selector's
 }
 
 func (s *admissionStage) manifest(kind string, server *httptest.Server, hooks []hookSpec) string {
@@ -206,8 +207,15 @@ func (s *admissionStage) manifest(kind string, server *httptest.Server, hooks []
 			selector = "{}"
 		}
 		rules := cmp.Or(h.rules, `[{apiGroups: [""], apiVersions: [v1], resources: [configmaps, namespaces, pods], operations: ["*"]}]`)
-		fmt.Fprintf(&b, "- {name: %s.example.com, clientConfig: {url: %q, caBundle: %q}, rules: %s, failurePolicy: %s, objectSelector: %s, sideEffects: None, admissionReviewVersions: [v1], timeoutSeconds: %d}\n",
-			h.name, url, bundle, rules, cmp.Or(h.policy, "Fail"), selector, cmp.Or(h.timeout, 10))
+		namespaces, match := "{}", "Equivalent"
+		if h.namespace != "" {
+			namespaces = fmt.Sprintf("{matchLabels: {kubernetes.io/metadata.name: %s}}", h.namespace)
+		}
+		if h.exact {
+			match = "Exact"
+		}
+		fmt.Fprintf(&b, "- {name: %s.example.com, namespaceSelector: %s, matchPolicy: %s, clientConfig: {url: %q, caBundle: %q}, rules: %s, failurePolicy: %s, objectSelector: %s, sideEffects: None, admissionReviewVersions: [v1], timeoutSeconds: %d}\n",
+			h.name, namespaces, match, url, bundle, rules, cmp.Or(h.policy, "Fail"), selector, cmp.Or(h.timeout, 10))
 	}
 	return b.String()
 }
@@ -335,6 +343,8 @@ func waitABit(ctx context.Context) {
 
 const ofThings = `[{apiGroups: [example.com], apiVersions: [v1], resources: [things], operations: ["*"]}]`
 
+const anything = `[{apiGroups: ["*"], apiVersions: ["*"], resources: ["*"], operations: ["*"]}]`
+
 var validatingHooks = []hookSpec{
 	{name: "allow", path: "/allow"},
 	{name: "deny", path: "/deny"},
@@ -355,6 +365,9 @@ var validatingHooks = []hookSpec{
 	{name: "scale", path: "/allow", all: true, rules: `[{apiGroups: [apps], apiVersions: [v1], resources: ["deployments/*"], operations: ["*"]}]`},
 	{name: "eviction", path: "/deny", all: true, rules: `[{apiGroups: [""], apiVersions: [v1], resources: [pods/eviction], operations: ["*"]}]`},
 	{name: "things", path: "/allow", all: true, rules: ofThings},
+	{name: "exact", path: "/deny", all: true, exact: true, rules: ofThings},
+	{name: "in-namespace", path: "/deny", namespace: "default", rules: anything},
+	{name: "elsewhere", path: "/deny", namespace: "elsewhere", rules: anything},
 	{name: "last", path: "/deny"},
 }
 
@@ -396,6 +409,11 @@ func (s *admissionStage) tell() {
 	s.step("namespaced scope, namespaced object", "POST", hookedMaps, hooked("scope-2", "namespaced-only"))
 	s.step("namespaced scope, a namespace", "POST", "/api/v1/namespaces", hooked("scope-2", "namespaced-only"))
 
+	s.step("in a namespace that is selected", "POST", hookedMaps, hooked("selected", "in-namespace"))
+	s.step("in one that is not", "POST", hookedMaps, hooked("selected-2", "elsewhere"))
+	s.step("a namespace that is not selected", "POST", "/api/v1/namespaces", hooked("selected", "elsewhere"))
+	s.step("a namespace that is selected", "POST", "/api/v1/namespaces", hooked("elsewhere", "elsewhere"))
+	s.step("in no namespace", "POST", "/apis/rbac.authorization.k8s.io/v1/clusterroles", hooked("selected", "elsewhere"))
 	s.must("POST", "/apis/apps/v1/namespaces/default/deployments", `{metadata: {name: d}, spec: {replicas: 1, selector: {matchLabels: {a: b}},
 		template: {metadata: {labels: {a: b}}, spec: {containers: [{name: c, image: i}]}}}}`)
 	s.step("a scale", "PUT", "/apis/apps/v1/namespaces/default/deployments/d/scale", "{metadata: {name: d, namespace: default}, spec: {replicas: 2}}")
