@@ -38,7 +38,11 @@ func (p *patcher) applied(live client.Object) (client.Object, error) {
 		return nil, err
 	}
 	// It comes in the version in which the object is stored.
-	return p.write.resource.Convert(object, p.kind.GroupVersion())
+	if object, err = p.write.resource.Convert(object, p.kind.GroupVersion()); err != nil {
+		return nil, err
+	}
+	setDefaults(object)
+	return object, nil
 }
 
 // scanApply finds fields that are given twice; unknown ones have failed before.

@@ -3,7 +3,9 @@ package envtest
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 
 	"governor/client"
@@ -105,6 +107,9 @@ func errUnprocessable(cause error) error {
 
 // merged returns an object after a strategic merge patch; both are in the version of the path.
 func (p *patcher) merged(old client.Object) (client.Object, error) {
+	if u, ok := old.(*unstructured.Unstructured); ok {
+		old = u.DeepCopy() // the merge writes to its fields
+	}
 	document, err := runtime.DefaultUnstructuredConverter.ToUnstructured(old)
 	if err != nil {
 		return nil, err
@@ -118,23 +123,34 @@ func (p *patcher) merged(old client.Object) (client.Object, error) {
 	if err != nil {
 		return nil, err
 	}
+	rules, err := mergeRulesOf(next)
+	if err != nil {
+		return nil, err
+	}
 	what := fmt.Sprintf("%+v", fields) // before the merge, which writes to it
-	document, err = strategicpatch.StrategicMergeMapPatch(document, fields, next)
+	document, err = strategicpatch.StrategicMergeMapPatchUsingLookupPatchMeta(document, fields, rules)
 	if err != nil {
 		return nil, errMerge(err)
 	}
-	err = runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(document, next, true)
-	if strict, ok := runtime.AsStrictDecodingError(err); ok {
-		faults = append(faults, strict.Errors()...)
-	} else if err != nil {
+	more, err := p.fill(next, document)
+	if err != nil {
 		return nil, errPatch(what, err)
 	}
-	if err := p.judge(what, faults); err != nil {
-		return nil, err
-	}
 	next.GetObjectKind().SetGroupVersionKind(p.kind) // which a patch cannot change
-	p.server.scheme.Default(next)
-	return next, nil
+	return next, p.judge(what, append(faults, more...))
+}
+
+// fill makes an object of its fields; faults are what it does not know.
+func (p *patcher) fill(object client.Object, fields map[string]any) (faults []error, err error) {
+	if u, ok := object.(*unstructured.Unstructured); ok {
+		u.Object = fields
+		return coerce(p.call.resource, u)
+	}
+	err = runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(fields, object, true)
+	if strict, ok := runtime.AsStrictDecodingError(err); ok {
+		return strict.Errors(), nil
+	}
+	return nil, err
 }
 
 // errMerge gives an error of a strategic merge its status.
@@ -191,8 +207,15 @@ func (p *patcher) parseUnstructured(document []byte) (client.Object, []error, er
 	if u.GetKind() == "" {
 		return nil, nil, runtime.NewMissingKindErr(string(document))
 	}
-	if u.GroupVersionKind() != p.kind {
-		return u, faults, nil // refused later, in other words
+	if gvk := u.GroupVersionKind(); gvk != p.kind { // refused later, in other words
+		if gvk.GroupKind() == p.kind.GroupKind() { // in a version that nobody defines
+			for _, name := range slices.Sorted(maps.Keys(u.Object)) {
+				if name != "apiVersion" && name != "kind" && name != "metadata" {
+					faults = append(faults, fmt.Errorf("unknown field %q", name))
+				}
+			}
+		}
+		return u, faults, nil
 	}
 	more, err := coerce(p.call.resource, u)
 	return u, append(faults, more...), err

@@ -149,9 +149,12 @@ func (t *tabler) tableOf(value runtime.Object) (*metav1.Table, error) {
 	if !ok {
 		return nil, errNoTable(t.call.groupResource())
 	}
-	how := scaleLayout
-	if t.call.kind() != scaleKind {
-		how = plainLayout
+	how := plainLayout
+	switch {
+	case t.call.kind() == scaleKind && t.call.resource.Custom != nil:
+		how = customLayout(scaleColumns)
+	case t.call.kind() == scaleKind:
+		how = scaleLayout
 	}
 	table := t.empty()
 	table.ColumnDefinitions = how.columns

@@ -309,7 +309,7 @@ var scaleKind = autoscalingv1.SchemeGroupVersion.WithKind("Scale")
 // scaleLayout shows a Scale.
 var scaleLayout = layout{
 	columns: []metav1.TableColumnDefinition{
-		plainLayout.columns[0],
+		{Name: "Name", Type: "string", Description: metav1.ObjectMeta{}.SwaggerDoc()["name"]},
 		{Name: "Desired", Type: "integer", Description: autoscalingv1.ScaleSpec{}.SwaggerDoc()["replicas"]},
 		{Name: "Available", Type: "integer", Description: autoscalingv1.ScaleStatus{}.SwaggerDoc()["replicas"]},
 		described(metav1.TableColumnDefinition{Name: "Age", Type: "string"}),

@@ -9,7 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta/table"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/util/jsonpath"
 )
 
@@ -17,10 +17,7 @@ import (
 // their age.
 func customLayout(columns []kinds.Column) layout {
 	if len(columns) == 0 {
-		columns = []kinds.Column{{
-			Name: "Age", Type: "date", JSONPath: ".metadata.creationTimestamp",
-			Description: metav1.ObjectMeta{}.SwaggerDoc()["creationTimestamp"],
-		}}
+		columns = []kinds.Column{ageColumn}
 	}
 	l := layout{columns: plainLayout.columns[:1:1], noRows: []metav1.TableRow{}}
 	paths := make([]*jsonpath.JSONPath, len(columns))
@@ -47,13 +44,29 @@ func customLayout(columns []kinds.Column) layout {
 	return l
 }
 
+// ageColumn is what a definition without columns has.
+var ageColumn = kinds.Column{
+	Name: "Age", Type: "date", JSONPath: ".metadata.creationTimestamp",
+	Description: metav1.ObjectMeta{}.SwaggerDoc()["creationTimestamp"],
+}
+
+// scaleColumns show the Scale of a custom object.
+var scaleColumns = []kinds.Column{
+	{Name: "Desired", Type: "integer", JSONPath: ".spec.replicas", Description: "Number of desired replicas"},
+	{Name: "Available", Type: "integer", JSONPath: ".status.replicas", Description: "Number of actual replicas"},
+	ageColumn,
+}
+
 // customCell is the first thing that a path finds in an object, or nil.
 func customCell(o client.Object, path *jsonpath.JSONPath, columnType string) any {
-	u, ok := o.(*unstructured.Unstructured)
-	if !ok || path == nil {
+	if path == nil {
 		return nil
 	}
-	found, err := path.FindResults(u.Object)
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
+	if err != nil {
+		return nil
+	}
+	found, err := path.FindResults(content)
 	if err != nil || len(found) == 0 || len(found[0]) == 0 {
 		return nil
 	}
