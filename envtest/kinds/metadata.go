@@ -26,7 +26,6 @@ var schemasJSON []byte
 const (
 	metaPrefix       = "io.k8s.apimachinery.pkg.apis.meta.v1."
 	objectMetaSchema = metaPrefix + "ObjectMeta"
-	listMetaSchema   = metaPrefix + "ListMeta"
 	crdSchema        = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinition"
 )
 
