@@ -176,6 +176,18 @@ func TestListPages(t *testing.T) {
 	}
 }
 
+// From resourceVersion 0 everything comes at once, whatever the limit.
+func TestListFromZeroHasNoLimit(t *testing.T) {
+	s := newQuiet(t)
+	for _, name := range []string{"a", "b"} {
+		putObject(t, s, "configmaps", &corev1.ConfigMap{ObjectMeta: metaNamed("default", name)})
+	}
+	list := configMapsOf(t, s, "/api/v1/namespaces/default/configmaps?limit=1&resourceVersion=0")
+	if got := configMapNames(list); got != "a b" || list.Continue != "" {
+		t.Errorf("%s, %+v", got, list.ListMeta)
+	}
+}
+
 func configMapsOf(t testing.TB, s *Server, path string) *corev1.ConfigMapList {
 	t.Helper()
 	resp, body := askServer(t, s, "GET", path)

@@ -173,6 +173,27 @@ func TestListOrderAndNamespaces(t *testing.T) {
 	wantEqual(t, "from", texts(slices.Collect(snapshot.From("", "a/y\x00"))), []string{"a/z=v@3", "a0/x=v@6", "b/x=v@2"})
 }
 
+// A tree stays flat, whatever the order in which keys come and go.
+func TestTreeStaysBalanced(t *testing.T) {
+	for _, order := range []string{"rising", "falling", "mixed"} {
+		s := storage.New(&storage.Options{History: 1})
+		const n = 2000
+		for i := range n {
+			key := map[string]int{"rising": i, "falling": n - i, "mixed": i * 7919 % n}[order]
+			put(t, s, "ns", fmt.Sprintf("%04d", key), "v")
+			if i%3 == 0 {
+				remove(t, s, "ns", fmt.Sprintf("%04d", key))
+			}
+		}
+		if err := s.Valid(); err != nil {
+			t.Errorf("%s: %v", order, err)
+		}
+		if depth := s.Depth(configMaps); depth > 50 { // 11 at best, about 25 by chance
+			t.Errorf("%s: %d deep", order, depth)
+		}
+	}
+}
+
 // Contract 3.
 func TestThePast(t *testing.T) {
 	s := storage.New(&storage.Options{History: 2})
@@ -222,6 +243,19 @@ func TestCompactTo(t *testing.T) {
 			t.Errorf("cursor of %s at 3: %v", resource, err)
 		}
 	}
+	// A version at which something else has changed.
+	other := storage.New(nil)
+	put(t, other, "ns", "a", "1") // 2
+	if _, err := other.Write(secrets, "ns", "a", func(*storage.Object) (client.Object, error) { return configMap("ns", "a", ""), nil }); err != nil {
+		t.Fatal(err)
+	}
+	if err := other.CompactTo(3); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := other.List(configMaps, "", 2); !errors.Is(err, storage.ErrTooOld) {
+		t.Errorf("at 2, the last change of configmaps: %v", err)
+	}
+
 	if err := s.CompactTo(5); !errors.Is(err, storage.ErrTooLarge) {
 		t.Errorf("compact the future: %v", err)
 	}
@@ -287,6 +321,9 @@ func TestCursorProgress(t *testing.T) {
 func TestCursorInTheFuture(t *testing.T) {
 	s := storage.New(nil)
 	cursor := s.Cursor(configMaps, 3)
+	if changes, _, err := cursor.Next(); len(changes) != 0 || err != nil {
+		t.Fatalf("changes %v, error %v", changes, err)
+	}
 	for i := range 4 {
 		put(t, s, "ns", "a", strconv.Itoa(i)) // 2 to 5
 	}

@@ -3,6 +3,8 @@ package storage
 import (
 	"fmt"
 	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // Valid checks the invariants of tables and trees, for the tests.
@@ -74,4 +76,14 @@ func (t *tree) valid() error {
 		return fmt.Errorf("keys %q", keys)
 	}
 	return nil
+}
+
+// Depth is how many objects a search may have to pass.
+func (s *Store) Depth(resource schema.GroupResource) int { return s.current(resource).depth() }
+
+func (t *tree) depth() int {
+	if t == nil {
+		return 0
+	}
+	return 1 + max(t.left.depth(), t.right.depth())
 }
