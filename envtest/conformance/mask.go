@@ -26,7 +26,6 @@ type mask struct {
 	names  map[string]string // variables by kind and value
 	counts map[string]int
 	latest uint64 // resourceVersion
-	count  int    // of resourceVersions
 }
 
 func newMask(namespace string) *mask {
