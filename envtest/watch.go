@@ -151,25 +151,12 @@ func (w *watcher) begin(ctx context.Context) (uint64, error) {
 
 // reach waits for the resourceVersion that is asked for.
 func (w *watcher) reach(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, catchUp)
+	waiting, cancel := context.WithTimeout(ctx, catchUp)
 	defer cancel()
-	current := w.server.store.ResourceVersion()
-	cursor := w.server.store.Cursor(w.call.stored(), current)
-	for ; current < w.from; current = w.server.store.ResourceVersion() {
-		_, more, err := cursor.Next()
-		if err != nil {
-			return err
-		}
-		if more == nil {
-			continue
-		}
-		select {
-		case <-more:
-		case <-ctx.Done():
-			return errTooLarge(w.from, w.server.store.ResourceVersion())
-		}
+	if w.server.store.Reach(waiting, w.from) == nil || ctx.Err() != nil {
+		return nil // or there is no time left to tell anything
 	}
-	return nil
+	return errTooLarge(w.from, w.server.store.ResourceVersion())
 }
 
 // untilBookmark is the time to the next bookmark: a period, but no longer than to shortly before the

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"governor/client"
 	"governor/envtest/storage"
@@ -391,53 +392,34 @@ func TestDropWakes(t *testing.T) {
 	<-more
 }
 
-// Contract 4, with the iterator.
-func TestWatch(t *testing.T) {
+// A version is reached by whatever is written.
+func TestReach(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := storage.New(nil)
-		put(t, s, "ns", "a", "1")
-		put(t, s, "other", "a", "1")
-		ctx, cancel := context.WithCancel(t.Context())
-		got := make(chan string, 10)
-		go func() {
-			defer close(got)
-			for c, err := range s.Watch(ctx, configMaps, "ns", 1) {
-				switch {
-				case err != nil:
-					got <- err.Error()
-				case c.Type == storage.Progress:
-					got <- "progress " + strconv.FormatUint(c.ResourceVersion, 10)
-				default:
-					got <- text(c.Object)
-				}
-			}
-		}()
-		synctest.Wait()
-		put(t, s, "ns", "b", "2")
-		synctest.Wait()
-		cancel()
-		var all []string
-		for line := range got {
-			all = append(all, line)
+		if err := s.Reach(t.Context(), s.ResourceVersion()); err != nil {
+			t.Errorf("what has been: %v", err)
 		}
-		wantEqual(t, "watch", all, []string{"ns/a=1@2", "progress 3", "ns/b=2@4", "progress 4"})
+		reached := make(chan error)
+		go func() { reached <- s.Reach(t.Context(), 3) }()
+		put(t, s, "ns", "a", "1")
+		synctest.Wait()
+		select {
+		case err := <-reached:
+			t.Fatalf("at 2: %v", err)
+		default:
+		}
+		s.Drop(secrets)
+		if err := <-reached; err != nil {
+			t.Error(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := s.Reach(ctx, 5); !errors.Is(err, storage.ErrTooLarge) {
+			t.Errorf("the future: %v", err)
+		}
+		put(t, s, "ns", "a", "2") // nobody waits any more
+		put(t, s, "ns", "a", "3")
 	})
-}
-
-// Contract 4: the last word is the error.
-func TestWatchTooOld(t *testing.T) {
-	s := storage.New(nil)
-	put(t, s, "ns", "a", "1")
-	if err := s.CompactTo(2); err != nil {
-		t.Fatal(err)
-	}
-	var errs []error
-	for _, err := range s.Watch(t.Context(), configMaps, "", 1) {
-		errs = append(errs, err)
-	}
-	if len(errs) != 1 || !errors.Is(errs[0], storage.ErrTooOld) {
-		t.Errorf("got %v", errs)
-	}
 }
 
 // Contract 6.

@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -30,6 +31,13 @@ type Store struct {
 	version   uint64                          // +checklocks:mu of the last write
 	compacted uint64                          // +checklocks:mu of the last CompactTo
 	tables    map[schema.GroupResource]*table // +checklocks:mu
+	waiting   []*waiter                       // +checklocks:mu for a version to be reached
+}
+
+// waiter waits for a version.
+type waiter struct {
+	version uint64
+	reached chan struct{}
 }
 
 // Options tunes a Store. The zero value, and nil, are ready to use.
@@ -56,6 +64,44 @@ func (s *Store) ResourceVersion() uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.version
+}
+
+// Reach waits until a resourceVersion is reached. It returns ErrTooLarge if ctx ends before.
+func (s *Store) Reach(ctx context.Context, resourceVersion uint64) error {
+	w := &waiter{version: resourceVersion, reached: make(chan struct{})}
+	s.mu.Lock()
+	if s.version >= resourceVersion {
+		s.mu.Unlock()
+		return nil
+	}
+	s.waiting = append(s.waiting, w)
+	s.mu.Unlock()
+	select {
+	case <-w.reached:
+		return nil
+	case <-ctx.Done():
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.waiting = slices.DeleteFunc(s.waiting, func(other *waiter) bool { return other == w })
+	if s.version >= resourceVersion {
+		return nil
+	}
+	return fmt.Errorf("%w: %d, current: %d", ErrTooLarge, resourceVersion, s.version)
+}
+
+// advanceLocked makes the next resourceVersion, and wakes those who wait for it.
+//
+// +checklocks:s.mu
+func (s *Store) advanceLocked() {
+	s.version++
+	s.waiting = slices.DeleteFunc(s.waiting, func(w *waiter) bool {
+		if w.version > s.version {
+			return false
+		}
+		close(w.reached)
+		return true
+	})
 }
 
 // Get returns the current version of an object, nil when there is none.
@@ -118,7 +164,7 @@ func (s *Store) Write(resource schema.GroupResource, namespace, name string, cha
 //
 // +checklocks:s.mu
 func (s *Store) writeLocked(t *table, kind ChangeType, previous, next *Object) *Object {
-	s.version++
+	s.advanceLocked()
 	next.Resource = t.resource
 	next.ResourceVersion = s.version
 	next.key = keyOf(next.Namespace, next.Name)
@@ -157,7 +203,7 @@ func (s *Store) CompactTo(resourceVersion uint64) error {
 func (s *Store) Drop(resource schema.GroupResource) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.version++
+	s.advanceLocked()
 	if t := s.tables[resource]; t != nil {
 		t.dropped = true
 		t.announce()

@@ -14,8 +14,6 @@ const (
 	Added ChangeType = iota
 	Modified
 	Deleted
-	// Progress: nothing changed up to its ResourceVersion; Object and Previous are nil.
-	Progress
 )
 
 // Change is one step of the history.

@@ -1,9 +1,7 @@
 package storage
 
 import (
-	"context"
 	"fmt"
-	"iter"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -47,35 +45,4 @@ func (c *Cursor) Next() ([]Change, <-chan struct{}, error) {
 	}
 	c.position = max(c.position, c.store.version)
 	return nil, c.table.next(), nil
-}
-
-// Watch yields every change of a resource in a namespace ("" means all) after a resourceVersion, in order,
-// until ctx ends. Whenever it has caught up it yields Progress, then waits.
-// An error (ErrTooOld, ErrDropped) is the last that it yields.
-func (s *Store) Watch(ctx context.Context, resource schema.GroupResource, namespace string, after uint64) iter.Seq2[Change, error] {
-	return func(yield func(Change, error) bool) {
-		cursor := s.Cursor(resource, after)
-		for ctx.Err() == nil {
-			changes, more, err := cursor.Next()
-			if err != nil {
-				yield(Change{}, err)
-				return
-			}
-			for _, c := range changes {
-				if (namespace == "" || c.Object.Namespace == namespace) && !yield(c, nil) {
-					return
-				}
-			}
-			if more == nil {
-				continue
-			}
-			if !yield(Change{Type: Progress, ResourceVersion: cursor.position}, nil) {
-				return
-			}
-			select {
-			case <-ctx.Done():
-			case <-more:
-			}
-		}
-	}
 }
