@@ -13,10 +13,8 @@ import (
 	"governor/scheme"
 
 	"github.com/google/go-cmp/cmp"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 const definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -88,26 +86,6 @@ func (s *apiServer) send(t *testing.T, method, path, contentType string, object 
 	return unstructuredObject(t, string(text))
 }
 
-// causes returns the causes of a Status, sorted, as "field: message (reason)".
-func causes(status metav1.Status) []string {
-	var lines []string
-	if status.Details != nil {
-		for _, c := range status.Details.Causes {
-			lines = append(lines, fmt.Sprintf("%s: %s (%s)", c.Field, c.Message, c.Type))
-		}
-	}
-	slices.Sort(lines)
-	return lines
-}
-
-func ours(kind schema.GroupKind, object *unstructured.Unstructured, r *kinds.Rules, old *unstructured.Unstructured) []string {
-	errs := r.Validate(object, old)
-	if len(errs) == 0 {
-		return nil
-	}
-	return causes(apierrors.NewInvalid(kind, object.GetName(), errs).Status())
-}
-
 // What the real server says of the same objects, and makes of the good ones.
 // Contract 6.
 func TestE2EValidation(t *testing.T) {
@@ -157,26 +135,22 @@ func TestE2EValidation(t *testing.T) {
 // What the real server says of the same bad CRDs. Contract 6.
 func TestE2EBrokenCRDs(t *testing.T) {
 	s := realServer(t)
-	r := lookup(t, kinds.New(scheme.Builtin(), nil), "apiextensions.k8s.io", "v1", "customresourcedefinitions")
+	var lines []string
 	for _, tt := range brokenCRDs {
 		t.Run(tt.name, func(t *testing.T) {
-			definition := crd(t, `{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object"}}}`)
-			definition.SetUID("")
-			tt.change(definition.Object["spec"].(map[string]any), definition)
+			definition := brokenCRD(t, tt.change)
 			code, text := s.do(t, "POST", definitions+"?dryRun=All", "application/json", "application/json", []byte(mustJSON(definition)))
 			var status metav1.Status
 			if err := json.Unmarshal(text, &status); err != nil || code == 201 {
 				t.Fatalf("%d %s", code, text)
 			}
-			delete(definition.Object, "status")
-			r.Rules.Prune(definition)
-			r.Rules.Default(definition)
-			r.Rules.Prepare(definition)
-			if diff := cmp.Diff(causes(status), ours(r.GroupVersionKind.GroupKind(), definition, r.Rules, nil)); diff != "" {
-				t.Errorf("%d -server +ours: %s", code, diff)
+			lines = append(lines, tt.name)
+			for _, cause := range causes(status) {
+				lines = append(lines, "\t"+cause)
 			}
 		})
 	}
+	compare(t, brokenFile, []byte(strings.Join(lines, "\n")+"\n"))
 }
 
 // The status of a CRD, from its creation on, as the real server's controllers write

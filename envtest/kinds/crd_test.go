@@ -1,7 +1,11 @@
 package kinds_test
 
 import (
+	"encoding/json"
 	"errors"
+	"fmt"
+	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -9,9 +13,11 @@ import (
 	"governor/scheme"
 
 	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/json"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
 // crd makes a CRD widgets.example.com with one or more versions, each a JSON object
@@ -45,7 +51,7 @@ func serve(t testing.TB, version string, crds ...*unstructured.Unstructured) (*k
 func parse(t testing.TB, text string) map[string]any {
 	t.Helper()
 	var value map[string]any
-	if err := json.Unmarshal([]byte(text), &value); err != nil {
+	if err := utiljson.Unmarshal([]byte(text), &value); err != nil {
 		t.Fatal(err)
 	}
 	return value
@@ -116,9 +122,14 @@ func TestNamesOfCRDsConflict(t *testing.T) {
 		other := crd(t, v1(`{"type":"object"}`))
 		other.SetName("others.example.com")
 		other.Object["spec"].(map[string]any)["names"] = parse(t, names)
+		if strings.Contains(names, `"plural":"widgets"`) {
+			other.Object["spec"].(map[string]any)["group"] = "other.example.com"
+			other.SetName("widgets.other.example.com")
+		}
 		return other
 	}
 	tests := []struct{ name, names, reason, message string }{
+		{"none in another group", `{"plural":"widgets","kind":"Widget"}`, "NoConflicts", "no conflicts found"},
 		{"none", `{"plural":"others","kind":"Other"}`, "NoConflicts", "no conflicts found"},
 		{"singular", `{"plural":"others","singular":"widgets","kind":"Other"}`, "SingularConflict", `"widgets" is already in use`},
 		{"short names", `{"plural":"others","kind":"Other","shortNames":["o","w","widget"]}`, "ShortNamesConflict", `["w" is already in use, "widget" is already in use]`},
@@ -151,7 +162,9 @@ func TestNamesOfCRDsConflict(t *testing.T) {
 			if err := r.SetCRD(next); (err != nil) != (conflict != nil) {
 				t.Errorf("SetCRD: %v", err)
 			}
-			served := r.ForKind(schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Other"}) != nil
+			group, _, _ := unstructured.NestedString(next.Object, "spec", "group")
+			kind, _, _ := unstructured.NestedString(next.Object, "spec", "names", "kind")
+			served := r.ForKind(schema.GroupVersionKind{Group: group, Version: "v1", Kind: kind}) != nil && (kind != "Widget" || group != "example.com")
 			if served != (conflict == nil) {
 				t.Errorf("served: %v", served)
 			}
@@ -205,6 +218,9 @@ var prunings = []struct {
 	{"embedded", `{"type":"object","properties":{"pod":{"type":"object","x-kubernetes-embedded-resource":true,"properties":{"spec":{"type":"object"}}}}}`,
 		`{"pod":{"apiVersion":"v1","kind":"Pod","metadata":{"name":"n","labels":{"a":"b"},"bad":1},"spec":{},"x":1}}`,
 		`{"pod":{"apiVersion":"v1","kind":"Pod","metadata":{"name":"n","labels":{"a":"b"}},"spec":{}}}`, []string{"spec.pod.metadata.bad", "spec.pod.x"}},
+	{"no metadata below the root", `{"type":"object","properties":{"a":{"type":"string"}}}`, `{"a":"x","kind":"K","metadata":{}}`, `{"a":"x"}`, []string{"spec.kind", "spec.metadata"}},
+	{"preserved items", `{"type":"object","properties":{"l":{"type":"array","x-kubernetes-preserve-unknown-fields":true,"items":{"type":"object","properties":{"o":{"type":"object"}}}}}}`,
+		`{"l":[{"any":1,"o":{"gone":1}}]}`, `{"l":[{"any":1,"o":{}}]}`, []string{"spec.l[0].o.gone"}},
 	{"int or string", `{"type":"object","properties":{"p":{"x-kubernetes-int-or-string":true}}}`, `{"p":80}`, `{"p":80}`, nil},
 	{"defaults, also below", `{"type":"object","default":{},"properties":{"n":{"type":"integer","default":3},"o":{"type":"object","default":{},"properties":{"s":{"type":"string","default":"x"}}}}}`,
 		`{}`, `{"n":3,"o":{"s":"x"}}`, nil},
@@ -321,4 +337,135 @@ func schemaChange(text string) func(map[string]any, *unstructured.Unstructured) 
 		}
 		version(spec)["schema"] = map[string]any{"openAPIV3Schema": openAPI}
 	}
+}
+
+// A default is the object's own: what becomes of it does not change the next one's.
+// Contract 2.
+func TestDefaultsAreNotShared(t *testing.T) {
+	_, r := serve(t, "v1", crd(t, v1(`{"type":"object","properties":{"o":{"type":"object","default":{"l":[1]},"x-kubernetes-preserve-unknown-fields":true}}}`)))
+	first, second := widget(t, `{}`), widget(t, `{}`)
+	r.Rules.Default(first)
+	set(first.Object, "changed", "spec", "o", "l")
+	r.Rules.Default(second)
+	if got := mustJSON(second.Object["spec"]); got != `{"o":{"l":[1]}}` {
+		t.Errorf("defaults are %s", got)
+	}
+}
+
+// A conversion has the shape of its version, with defaults where it is stored.
+// Contract 6.
+func TestConversionTakesTheShapeOfTheVersion(t *testing.T) {
+	_, r := serve(t, "v1", crd(t, v1(`{"type":"object","properties":{"n":{"type":"integer","default":3}}}`),
+		`{"name":"v2","served":true,"storage":false,"schema":{"openAPIV3Schema":{"type":"object","properties":{"spec":{"type":"object","properties":{"m":{"type":"integer","default":4}}}}}}}`))
+	v2 := schema.GroupVersion{Group: "example.com", Version: "v2"}
+	there, err := r.Rules.Convert(widget(t, `{"n":1}`), v2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := mustJSON(there.Object["spec"]); got != `{}` {
+		t.Errorf("in v2: %s", got)
+	}
+	back, err := r.Rules.Convert(there, r.StorageVersion)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := mustJSON(back.Object["spec"]); got != `{"n":3}` {
+		t.Errorf("stored: %s", got)
+	}
+}
+
+// storedVersions grows, and the status of the live object is not written to. Contract 2.
+func TestPrepareAddsTheStorageVersion(t *testing.T) {
+	rules := lookup(t, builtin, "apiextensions.k8s.io", "v1", "customresourcedefinitions").Rules
+	status := parse(t, `{"storedVersions":["v1beta1"]}`)
+	definition := crd(t, v1(`{"type":"object"}`))
+	definition.Object["status"] = status
+	rules.Prepare(definition)
+	if got := mustJSON(definition.Object["status"]); got != `{"storedVersions":["v1beta1","v1"]}` {
+		t.Errorf("status %s", got)
+	}
+	if got := mustJSON(status); got != `{"storedVersions":["v1beta1"]}` {
+		t.Errorf("the live object's status is %s", got)
+	}
+	rules.Prepare(definition)
+	if got := mustJSON(definition.Object["status"]); got != `{"storedVersions":["v1beta1","v1"]}` {
+		t.Errorf("status the second time %s", got)
+	}
+}
+
+// What the real server has said of bad CRDs: see TestE2EBrokenCRDs. Contract 6.
+func TestBrokenCRDsAreRefused(t *testing.T) {
+	recorded, err := os.ReadFile(brokenFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules := lookup(t, builtin, "apiextensions.k8s.io", "v1", "customresourcedefinitions").Rules
+	var got []string
+	for _, tt := range brokenCRDs {
+		definition := brokenCRD(t, tt.change)
+		rules.Prune(definition)
+		rules.Default(definition)
+		rules.Prepare(definition)
+		got = append(got, tt.name)
+		for _, cause := range ours(schema.GroupKind{Kind: "CustomResourceDefinition"}, definition, rules, nil) {
+			got = append(got, "\t"+cause)
+		}
+	}
+	if diff := cmp.Diff(strings.Split(strings.TrimSpace(string(recorded)), "\n"), got); diff != "" {
+		t.Errorf("-server +ours: %s", diff)
+	}
+}
+
+const brokenFile = "testdata/broken_crds.txt"
+
+func brokenCRD(t testing.TB, change func(map[string]any, *unstructured.Unstructured)) *unstructured.Unstructured {
+	definition := crd(t, `{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object"}}}`)
+	definition.SetUID("")
+	change(definition.Object["spec"].(map[string]any), definition)
+	return definition
+}
+
+// An update keeps what cannot change any more. Contract 6.
+func TestUpdatesOfCRDs(t *testing.T) {
+	rules := lookup(t, builtin, "apiextensions.k8s.io", "v1", "customresourcedefinitions").Rules
+	old := crd(t, v1(`{"type":"object"}`))
+	rules.Default(old)
+	rules.Prepare(old)
+	old.Object["status"].(map[string]any)["conditions"] = []any{map[string]any{"type": "Established", "status": "True"}}
+	next := old.DeepCopy()
+	spec := next.Object["spec"].(map[string]any)
+	spec["scope"] = "Cluster"
+	set(spec, "Gadget", "names", "kind")
+	want := []string{`spec.names.kind: Invalid value: "Gadget": field is immutable`, `spec.scope: Invalid value: "Cluster": field is immutable`}
+	if diff := cmp.Diff(want, texts(rules.Validate(next, old))); diff != "" {
+		t.Error(diff)
+	}
+	delete(old.Object["status"].(map[string]any), "conditions")
+	if errs := texts(rules.Validate(next, old)); errs != nil {
+		t.Errorf("before it is established: %q", errs)
+	}
+	version(spec)["name"] = "v2"
+	if errs := strings.Join(texts(rules.Validate(next, old)), "\n"); !strings.Contains(errs, "status.storedVersions[0]: Invalid value: \"v1\": missing from spec.versions") {
+		t.Errorf("a stored version goes: %s", errs)
+	}
+}
+
+// causes returns the causes of a Status, sorted, as "field: message (reason)".
+func causes(status metav1.Status) []string {
+	var lines []string
+	if status.Details != nil {
+		for _, c := range status.Details.Causes {
+			lines = append(lines, fmt.Sprintf("%s: %s (%s)", c.Field, c.Message, c.Type))
+		}
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+func ours(kind schema.GroupKind, object *unstructured.Unstructured, r *kinds.Rules, old *unstructured.Unstructured) []string {
+	errs := r.Validate(object, old)
+	if len(errs) == 0 {
+		return nil
+	}
+	return causes(apierrors.NewInvalid(kind, object.GetName(), errs).Status())
 }

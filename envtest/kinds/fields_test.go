@@ -58,7 +58,7 @@ func unstructuredObject(t testing.TB, text string) *unstructured.Unstructured {
 func owned(object runtime.Object) []string {
 	var entries []string
 	for _, m := range object.(metav1.Object).GetManagedFields() {
-		entries = append(entries, strings.TrimSpace(m.Manager+" "+string(m.Operation)+" "+m.APIVersion+" "+m.Subresource)+" "+string(m.FieldsV1.Raw))
+		entries = append(entries, strings.TrimSpace(m.Manager+" "+string(m.Operation)+" "+m.APIVersion+" "+m.Subresource)+" "+m.FieldsV1.GetRawString())
 	}
 	return entries
 }
@@ -172,6 +172,25 @@ func TestFieldManagerAppliesToABuiltin(t *testing.T) {
 		`{"apiVersion":"v1","kind":"Service","metadata":{"name":"s"},"spec":{"ports":[{"port":81,"protocol":"TCP","name":"c"}]}}`), "three", false)
 	if !apierrors.IsConflict(err) || !strings.Contains(err.Error(), `conflict with "two"`) {
 		t.Errorf("conflict: %v", err)
+	}
+}
+
+// Contract 3, for custom kinds.
+func TestFieldManagersOfCustomKindsLeaveOutWhatIsReset(t *testing.T) {
+	_, r := serve(t, "v1", crd(t, v1(`{"type":"object","properties":{"n":{"type":"integer"}}}`)))
+	live := unstructuredObject(t, `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a"}}`)
+	object := unstructuredObject(t, `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a","labels":{"a":"b"}},"spec":{"n":1},"status":{"phase":"Up"}}`)
+	for subresource, want := range map[string]string{
+		"":       `me Update example.com/v1 {"f:metadata":{"f:labels":{".":{},"f:a":{}}},"f:spec":{".":{},"f:n":{}}}`,
+		"status": `me Update example.com/v1 status {"f:status":{".":{},"f:phase":{}}}`,
+	} {
+		after, err := r.FieldManager(subresource).Update(live, object.DeepCopy(), "me")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(owned(after), "\n"); got != want {
+			t.Errorf("%q: owns %s, want %s", subresource, got, want)
+		}
 	}
 }
 

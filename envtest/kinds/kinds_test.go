@@ -61,7 +61,7 @@ func TestBuiltinTableFitsTheScheme(t *testing.T) {
 // written to. Contract 2.
 func TestBuiltinConversionsAreReversible(t *testing.T) {
 	tests := []struct{ name, object, to, want string }{
-		{"core event", `{"apiVersion":"v1","kind":"Event","metadata":{"name":"e"},"involvedObject":{"kind":"Pod","name":"p"},"reason":"R","message":"m","source":{"component":"c"},"count":3,"type":"Warning",
+		{"core event", `{"apiVersion":"v1","kind":"Event","metadata":{"name":"e","labels":{"a":"b"}},"involvedObject":{"kind":"Pod","name":"p"},"reason":"R","message":"m","source":{"component":"c"},"count":3,"type":"Warning",
 			"firstTimestamp":"2020-01-01T00:00:00Z","lastTimestamp":"2020-01-01T00:00:01Z","eventTime":"2020-01-01T00:00:00.000000Z","action":"A","related":{"name":"x"},"reportingComponent":"rc","reportingInstance":"ri","series":{"count":2,"lastObservedTime":"2020-01-01T00:00:02.000000Z"}}`,
 			"events.k8s.io/v1", `"note":"m","type":"Warning","deprecatedSource":{"component":"c"}`},
 		{"autoscaler v1", `{"apiVersion":"autoscaling/v1","kind":"HorizontalPodAutoscaler","metadata":{"name":"h"},"spec":{"scaleTargetRef":{"kind":"Deployment","name":"d"},"minReplicas":1,"maxReplicas":3,"targetCPUUtilizationPercentage":50},"status":{"currentReplicas":1,"desiredReplicas":2}}`,
@@ -83,6 +83,13 @@ func TestBuiltinConversionsAreReversible(t *testing.T) {
 			}
 			if text := mustJSON(there); !strings.Contains(text, tt.want) || there.GetObjectKind().GroupVersionKind().GroupVersion() != to {
 				t.Errorf("converted: %s, want %s", text, tt.want)
+			}
+			if labels := there.GetLabels(); labels != nil {
+				labels["a"] = "changed" // its own, or else the object changes
+				if object.GetLabels()["a"] != "b" {
+					t.Error("shares with the object")
+				}
+				labels["a"] = "b"
 			}
 			back, err := r.Convert(there, object.GetObjectKind().GroupVersionKind().GroupVersion())
 			if err != nil {

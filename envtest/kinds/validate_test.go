@@ -103,7 +103,7 @@ func TestStatusIsValidatedByItself(t *testing.T) {
 func TestUpdatesAreRatcheted(t *testing.T) {
 	schema := `{"type":"object","properties":{"a":{"type":"string","maxLength":2},"b":{"type":"string"},
 		"m":{"type":"array","x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["k"],"items":{"type":"object","properties":{"k":{"type":"string"},"v":{"type":"string","maxLength":2}}}},
-		"l":{"type":"array","items":{"type":"string","maxLength":2}},"s":{"type":"array","x-kubernetes-list-type":"set","items":{"type":"string"}}}}`
+		"a2":{"type":"array","items":{"type":"object","properties":{"v":{"type":"string","maxLength":2}}}},"l":{"type":"array","items":{"type":"string","maxLength":2}},"s":{"type":"array","x-kubernetes-list-type":"set","items":{"type":"string"}}}}`
 	tests := []struct{ name, old, next, want string }{
 		{"a field as it was", `{"a":"long","b":"1"}`, `{"a":"long","b":"2"}`, ""},
 		{"a field that changes", `{"a":"long"}`, `{"a":"longer"}`, "spec.a: Too long"},
@@ -111,6 +111,7 @@ func TestUpdatesAreRatcheted(t *testing.T) {
 		{"an item that changes", `{"m":[{"k":"x","v":"long"}]}`, `{"m":[{"k":"x","v":"longer"}]}`, "spec.m[0].v: Too long"},
 		{"a list as it was", `{"l":["long"],"b":"1"}`, `{"l":["long"],"b":"2"}`, ""},
 		{"a list that changes", `{"l":["long"]}`, `{"l":["long","x"]}`, "spec.l[0]: Too long"},
+		{"an atomic list of objects that changes", `{"a2":[{"v":"long"}]}`, `{"a2":[{"v":"long"},{"v":"1"}]}`, "spec.a2[0].v: Too long"},
 		{"a set that was none", `{"s":["a","a"],"b":"1"}`, `{"s":["a","a"],"b":"2"}`, ""},
 		{"a set that is none any more", `{"s":["a"]}`, `{"s":["a","a"]}`, "spec.s[1]: Duplicate value"},
 	}
