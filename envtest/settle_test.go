@@ -251,3 +251,18 @@ func TestDefinitionIsServedAtOnceAndTakesItsObjectsAlong(t *testing.T) {
 		t.Errorf("the definition: %d", code)
 	}
 }
+
+// Owners that are not there are taken out of the references beside one that is.
+func TestLostOwnersAreForgotten(t *testing.T) {
+	s := newQuiet(t)
+	there := mustSend(t, s, "POST", inDefault+"configmaps", `{"metadata":{"name":"there"}}`)
+	before := s.store.ResourceVersion()
+	mustSend(t, s, "POST", inDefault+"configmaps", fmt.Sprintf(`{"metadata":{"name":"a","ownerReferences":[
+		{"apiVersion":"v1","kind":"ConfigMap","name":"there","uid":%q},{"apiVersion":"v1","kind":"ConfigMap","name":"gone","uid":"f00"}]}}`, there.UID))
+	if got := happened(t, s, before, configMaps); got != "+a ~a" {
+		t.Errorf("%s", got)
+	}
+	if uids := ownerUIDs(s.store.Get(configMaps, "default", "a").Value); len(uids) != 1 || uids[0] != there.UID {
+		t.Errorf("owners %v", uids)
+	}
+}

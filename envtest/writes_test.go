@@ -126,7 +126,10 @@ func TestCollectorFinalizers(t *testing.T) {
 	policy := func(p metav1.DeletionPropagation) *metav1.DeleteOptions {
 		return &metav1.DeleteOptions{PropagationPolicy: &p}
 	}
-	orphan := func(b bool) *metav1.DeleteOptions { return &metav1.DeleteOptions{OrphanDependents: &b} }
+	orphan := func(b bool) *metav1.DeleteOptions {
+		//lint:ignore SA1019 clients still may send it
+		return &metav1.DeleteOptions{OrphanDependents: &b}
+	}
 	none := &metav1.DeleteOptions{}
 	tests := []struct {
 		name, resource string
@@ -375,4 +378,38 @@ var fuzzTargets = []struct{ method, path string }{
 	{"POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"},
 	{"PUT", "/api/v1/namespaces/default/finalize"},
 	{"DELETE", inDefault + "pods/a"},
+}
+
+// An update that another one overtakes starts again from what that has left; a create that is overtaken finds the name taken.
+func TestOvertakenWritesLookAgain(t *testing.T) {
+	s := newQuiet(t)
+	mustSend(t, s, "POST", inDefault+"configmaps", `{"metadata":{"name":"a"}}`)
+	w := &write{resource: s.resourceFor(configMaps), namespace: "default", name: "a", manager: "test", warn: func(string) {}}
+	calls := 0
+	o, _, err := s.updateObject(t.Context(), w, change{next: func(live client.Object) (client.Object, error) {
+		if calls++; calls == 1 {
+			mustSend(t, s, "PUT", inDefault+"configmaps/a", `{"metadata":{"name":"a"},"data":{"other":"x"}}`)
+		}
+		next := live.(*corev1.ConfigMap).DeepCopy()
+		metav1.SetMetaDataLabel(&next.ObjectMeta, "mine", "y")
+		return next, nil
+	}})
+	if err != nil || calls != 2 {
+		t.Fatalf("%d calls, %v", calls, err)
+	}
+	if m := o.Value.(*corev1.ConfigMap); m.Data["other"] != "x" || m.Labels["mine"] != "y" {
+		t.Errorf("a change was lost: %v", m)
+	}
+
+	w.name = "b"
+	_, _, err = s.updateObject(t.Context(), w, change{create: true, next: func(live client.Object) (client.Object, error) {
+		if live == nil {
+			mustSend(t, s, "POST", inDefault+"configmaps", `{"metadata":{"name":"b"},"data":{"other":"x"}}`)
+			return &corev1.ConfigMap{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}, ObjectMeta: metaNamed("default", "b")}, nil
+		}
+		return live.(*corev1.ConfigMap).DeepCopy(), nil
+	}})
+	if m := s.store.Get(configMaps, "default", "b").Value.(*corev1.ConfigMap); m.Data["other"] != "x" {
+		t.Errorf("%v: what was created first was overwritten: %v", err, m)
+	}
 }
