@@ -28,7 +28,8 @@ func (s *Server) delete(c *call) (*answer, error) {
 	w := c.newWrite(o.DryRun, "")
 	w.options = o
 	w.warnOrphans(o)
-	explicit := o.OrphanDependents != nil && !*o.OrphanDependents
+	orphan := orphanDependents(o)
+	explicit := orphan != nil && !*orphan
 	object, gone, err := s.deleteObject(c.Context(), w, o)
 	if err != nil {
 		return nil, err
@@ -89,10 +90,20 @@ func (s *Server) decodeDeleteOptions(c *call, data []byte, o *metav1.DeleteOptio
 	return nil
 }
 
+// preconditionFailed begins what the real server says of a namespace.
+const preconditionFailed = "Precondition failed"
+
+// orphanDependents is what came before the propagation policy: clients still may
+// send it, so a server has to honour it.
+func orphanDependents(o *metav1.DeleteOptions) *bool {
+	//lint:ignore SA1019 for the reason above
+	return o.OrphanDependents
+}
+
 // warnOrphans tells who deletes a Job that its pods stay, if nothing was said of them.
 func (w *write) warnOrphans(o *metav1.DeleteOptions) {
 	if w.resource.GroupVersionResource.Group == "batch" && strategyOf(w.resource).orphans &&
-		o.PropagationPolicy == nil && o.OrphanDependents == nil {
+		o.PropagationPolicy == nil && orphanDependents(o) == nil {
 		w.warn("child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them " +
 			"or set propagationPolicy=Orphan to suppress this warning")
 	}
@@ -169,12 +180,12 @@ func (w *write) checkPreconditions(p *metav1.Preconditions, obj client.Object) e
 	uid, version := obj.GetUID(), obj.GetResourceVersion()
 	switch namespace := w.resource.Storage == namespaces; {
 	case p.UID != nil && *p.UID != uid && namespace:
-		err = fmt.Errorf("Precondition failed: UID in precondition: %v, UID in object meta: %v", *p.UID, uid)
+		err = fmt.Errorf("%s: UID in precondition: %v, UID in object meta: %v", preconditionFailed, *p.UID, uid)
 	case p.UID != nil && *p.UID != uid:
 		err = fmt.Errorf("the UID in the precondition (%s) does not match the UID in record (%s). "+
 			"The object might have been deleted and then recreated", *p.UID, uid)
 	case p.ResourceVersion != nil && *p.ResourceVersion != version && namespace:
-		err = fmt.Errorf("Precondition failed: ResourceVersion in precondition: %v, ResourceVersion in object meta: %v", *p.ResourceVersion, version)
+		err = fmt.Errorf("%s: ResourceVersion in precondition: %v, ResourceVersion in object meta: %v", preconditionFailed, *p.ResourceVersion, version)
 	case p.ResourceVersion != nil && *p.ResourceVersion != version:
 		err = fmt.Errorf("the ResourceVersion in the precondition (%s) does not match the ResourceVersion in record (%s). "+
 			"The object might have been modified", *p.ResourceVersion, version)

@@ -136,8 +136,8 @@ func collectorFinalizers(r *kinds.Resource, obj client.Object, o *metav1.DeleteO
 	switch {
 	case r.Storage == events:
 		orphan, foreground = false, false
-	case o.OrphanDependents != nil:
-		orphan, foreground = *o.OrphanDependents, false
+	case orphanDependents(o) != nil:
+		orphan, foreground = *orphanDependents(o), false
 	case o.PropagationPolicy != nil:
 		orphan = *o.PropagationPolicy == metav1.DeletePropagationOrphan
 		foreground = *o.PropagationPolicy == metav1.DeletePropagationForeground

@@ -38,7 +38,7 @@ func (s *Server) createNamespaces() {
 		t := now()
 		ns.ManagedFields = []metav1.ManagedFieldsEntry{{
 			Manager: w.manager, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "v1", Time: &t, FieldsType: "FieldsV1",
-			FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:metadata":{"f:labels":{".":{},"f:kubernetes.io/metadata.name":{}}}}`)},
+			FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{"f:labels":{".":{},"f:kubernetes.io/metadata.name":{}}}}`),
 		}}
 		_, err := s.createObject(context.Background(), w, ns)
 		if err != nil {
@@ -58,8 +58,9 @@ func planNamespace(ns *corev1.Namespace, o *metav1.DeleteOptions) bool {
 	ns.Status.Phase = corev1.NamespaceTerminating
 	orphan, foreground := hasFinalizer(ns, metav1.FinalizerOrphanDependents), hasFinalizer(ns, metav1.FinalizerDeleteDependents)
 	switch {
-	case o.OrphanDependents != nil:
-		orphan, foreground = *o.OrphanDependents, !*o.OrphanDependents
+	case orphanDependents(o) != nil:
+		orphan = *orphanDependents(o)
+		foreground = !orphan
 	case o.PropagationPolicy != nil:
 		orphan = *o.PropagationPolicy == metav1.DeletePropagationOrphan
 		foreground = *o.PropagationPolicy == metav1.DeletePropagationForeground

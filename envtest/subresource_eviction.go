@@ -39,7 +39,7 @@ func (s *Server) createEviction(c *call) (*answer, error) {
 	case len(o.DryRun) == 0:
 		o.DryRun = dryRun
 	case len(dryRun) > 0 && !slices.Equal(dryRun, o.DryRun):
-		return nil, fmt.Errorf("Non-matching dry-run options in request and content: %v and %v", dryRun, o.DryRun)
+		return nil, fmt.Errorf("%s dry-run options in request and content: %v and %v", "Non-matching", dryRun, o.DryRun)
 	}
 	w.dryRun, w.subresource = len(o.DryRun) > 0, ""
 	live := s.store.Get(w.resource.Storage, w.namespace, w.name)
