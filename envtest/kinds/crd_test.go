@@ -69,8 +69,8 @@ func TestCRDServesItsVersions(t *testing.T) {
 			"additionalPrinterColumns":[{"name":"Size","type":"integer","jsonPath":".spec.size","priority":1}],
 			"selectableFields":[{"jsonPath":".spec.color"}],
 			"subresources":{"scale":{"specReplicasPath":".spec.n","statusReplicasPath":".status.n","labelSelectorPath":".status.sel"}}}`,
-		`{"name":"v1alpha1","served":false,"storage":false,"schema":{"openAPIV3Schema":{"type":"object"}}}`))
-	if r.Lookup(schema.GroupVersionResource{Group: "example.com", Version: "v1alpha1", Resource: "widgets"}) != nil {
+		`{"name":"v2","served":false,"storage":false,"schema":{"openAPIV3Schema":{"type":"object"}}}`))
+	if r.Lookup(schema.GroupVersionResource{Group: "example.com", Version: "v2", Resource: "widgets"}) != nil {
 		t.Error("a version that is not served is served")
 	}
 	v1 := r.ForKind(schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"})

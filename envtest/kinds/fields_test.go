@@ -202,6 +202,20 @@ func mustJSON(v any) string {
 	return string(text)
 }
 
+// An object that does not carry its kind is understood, and still does not
+// afterwards. Contract 2.
+func TestFieldManagerTakesObjectsWithoutKind(t *testing.T) {
+	object := typedObject(t, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c"},"data":{"a":"1"}}`)
+	live := object.DeepCopyObject()
+	live.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
+	if _, err := lookup(t, builtin, "", "v1", "configmaps").FieldManager("").Update(live, object, "me"); err != nil {
+		t.Fatal(err)
+	}
+	if kind := live.GetObjectKind().GroupVersionKind(); !kind.Empty() {
+		t.Errorf("the live object has got a kind: %v", kind)
+	}
+}
+
 // A resource with two versions: what is applied in one is owned in it, and the
 // live object is in the storage version. Contract 2 and 3.
 func TestFieldManagerAppliesInAnotherVersion(t *testing.T) {

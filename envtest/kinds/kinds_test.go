@@ -91,9 +91,17 @@ func TestBuiltinConversionsAreReversible(t *testing.T) {
 				}
 				labels["a"] = "b"
 			}
+			between := mustJSON(there)
 			back, err := r.Convert(there, object.GetObjectKind().GroupVersionKind().GroupVersion())
 			if err != nil {
 				t.Fatal(err)
+			}
+			if labels := back.GetLabels(); labels != nil {
+				labels["a"] = "changed"
+				if mustJSON(there) != between {
+					t.Error("shares with the converted object")
+				}
+				labels["a"] = "b"
 			}
 			if diff := cmp.Diff(mustJSON(object), mustJSON(back)); diff != "" {
 				t.Errorf("not what it was: %s", diff)
