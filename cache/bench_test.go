@@ -98,9 +98,9 @@ func BenchmarkIndexerReplace(b *testing.B) {
 
 // filledCache is a started cache of real Pods: 100 namespaces of 20.
 func filledCache(b *testing.B) *Cache {
-	s := newServer()
+	s := newServer(b)
 	for i := range 2_000 {
-		s.put("pods", pod(fmt.Sprintf("ns%02d", i%100), fmt.Sprintf("pod-%d", i), fmt.Sprintf("app%d", i%50), fmt.Sprintf("n%d", i%50)))
+		s.put(pod(fmt.Sprintf("ns%02d", i%100), fmt.Sprintf("pod-%d", i), fmt.Sprintf("app%d", i%50), fmt.Sprintf("n%d", i%50)))
 	}
 	c := newCache(b, s, nil)
 	if err := c.IndexField(b.Context(), &corev1.Pod{}, "spec.nodeName", byNodeName); err != nil {

@@ -8,11 +8,13 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"governor/client"
+	"governor/envtest"
 	"governor/informer"
 
 	corev1 "k8s.io/api/core/v1"
@@ -25,8 +27,8 @@ import (
 // Contract 2, Case 28.
 func TestReadBeforeStartIsAnErrorOfItsOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newServer()
-		s.put("pods", pod("ns1", "a", "x", "n1"))
+		s := newServer(t)
+		s.put(pod("ns1", "a", "x", "n1"))
 		c := newCache(t, s, nil)
 		err := c.Get(t.Context(), key("ns1", "a"), &corev1.Pod{})
 		if !errors.Is(err, ErrCacheNotStarted) || apierrors.IsNotFound(err) {
@@ -50,8 +52,8 @@ func TestReadBeforeStartIsAnErrorOfItsOwn(t *testing.T) {
 
 // Case 28: after a true wait a read never says that the cache has not started.
 func TestReadAfterWaitForCacheSync(t *testing.T) {
-	s := newServer()
-	s.put("pods", pod("ns1", "a", "x", "n1"))
+	s := newServer(t)
+	s.put(pod("ns1", "a", "x", "n1"))
 	for range 500 {
 		c := newCache(t, s, nil)
 		if _, err := c.GetInformer(t.Context(), &corev1.Pod{}); err != nil {
@@ -74,8 +76,8 @@ func TestReadAfterWaitForCacheSync(t *testing.T) {
 // Case 28: after the stop reads give the last state, or an error, and do not hang.
 func TestReadAfterStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newServer()
-		s.put("pods", pod("ns1", "a", "x", "n1"))
+		s := newServer(t)
+		s.put(pod("ns1", "a", "x", "n1"))
 		c := newCache(t, s, nil)
 		stop := start(t, c)
 		if err := c.Get(t.Context(), key("ns1", "a"), &corev1.Pod{}); err != nil {
@@ -101,15 +103,10 @@ func TestReadAfterStop(t *testing.T) {
 // Contract 3, Case 23a.
 func TestReadOfAKindThatCannotSync(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newServer()
-		s.put("pods", pod("ns1", "a", "x", "n1"))
-		s.put("secrets", &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "ns1", Name: "s"}})
-		s.refuseWith(func(r *http.Request) *metav1.Status {
-			if strings.HasSuffix(r.URL.Path, "/secrets") {
-				return forbidden("secrets")
-			}
-			return nil
-		})
+		s := newServer(t)
+		s.put(pod("ns1", "a", "x", "n1"))
+		s.put(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "ns1", Name: "s"}})
+		permit := s.forbid(envtest.Match{Resource: "secrets"})
 		c := newCache(t, s, &Options{DefaultWatchErrorHandler: func(context.Context, error) {}})
 		start(t, c)
 
@@ -142,7 +139,7 @@ func TestReadOfAKindThatCannotSync(t *testing.T) {
 			t.Errorf("another kind: %v", err)
 		}
 
-		s.refuseWith(nil)
+		permit()
 		time.Sleep(time.Minute)
 		if err := c.Get(within(t, time.Second), key("ns1", "s"), secret); err != nil || secret.Name != "s" {
 			t.Errorf("after the permission was granted: %v", err)
@@ -153,17 +150,14 @@ func TestReadOfAKindThatCannotSync(t *testing.T) {
 // Contract 3: a 404 for the list is no "object not found".
 func TestListAnsweredWith404IsNotNotFound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newServer()
-		s.refuseWith(func(*http.Request) *metav1.Status {
-			return &metav1.Status{Status: "Failure", Code: 404, Reason: metav1.StatusReasonNotFound, Message: "the server could not find the requested resource"}
-		})
-		c := newCache(t, s, &Options{SyncTimeout: time.Second, DefaultWatchErrorHandler: func(context.Context, error) {}})
+		c := newCache(t, newServer(t), &Options{SyncTimeout: time.Second, DefaultWatchErrorHandler: func(context.Context, error) {}})
 		start(t, c)
+		// A kind that the RESTMapper knows, and the server does not serve.
 		err := c.Get(t.Context(), key("ns1", "w"), unstructuredOf(widgetGVK))
 		if _, ok := errors.AsType[*NotSyncedError](err); !ok || apierrors.IsNotFound(err) {
 			t.Errorf("Get: %v", err)
 		}
-		// A kind that the server does not have at all.
+		// A kind that nobody knows.
 		err = c.Get(t.Context(), key("ns1", "w"), unstructuredOf(widgetGVK.GroupVersion().WithKind("Other")))
 		if _, ok := errors.AsType[*NotSyncedError](err); !ok || !strings.Contains(err.Error(), "no matches for kind") {
 			t.Errorf("Get of an unknown kind: %v", err)
@@ -175,8 +169,8 @@ func TestListAnsweredWith404IsNotNotFound(t *testing.T) {
 // many ask at once.
 func TestOneStoreForAllForms(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newServer()
-		s.put("pods", pod("ns1", "a", "x", "n1"))
+		s := newServer(t)
+		s.put(pod("ns1", "a", "x", "n1"))
 		c := newCache(t, s, nil)
 		start(t, c)
 		if _, err := c.GetInformer(t.Context(), &corev1.Pod{}); err != nil {
@@ -218,8 +212,8 @@ func TestOneStoreForAllForms(t *testing.T) {
 // Case 29: a form that the stored one cannot give is an error that says what to do.
 func TestMetadataOnlyStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newServer()
-		s.put("pods", pod("ns1", "a", "x", "n1"))
+		s := newServer(t)
+		s.put(pod("ns1", "a", "x", "n1"))
 
 		c := newCache(t, s, nil)
 		start(t, c)
@@ -266,8 +260,15 @@ func TestMetadataOnlyStore(t *testing.T) {
 // Case 29: removal closes the watch, and ends those who wait, with an error.
 func TestRemoveInformer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newServer()
-		s.put("pods", pod("ns1", "a", "x", "n1"))
+		s := newServer(t)
+		s.put(pod("ns1", "a", "x", "n1"))
+		var gone atomic.Int32 // watches that have ended
+		s.config.Transport = envtest.Transport(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			s.ServeHTTP(w, r)
+			if r.URL.Query().Has("watch") {
+				gone.Add(1)
+			}
+		}))
 		c := newCache(t, s, &Options{DefaultWatchErrorHandler: func(context.Context, error) {}})
 		start(t, c)
 		if err := c.IndexField(t.Context(), &corev1.Pod{}, "spec.nodeName", byNodeName); err != nil {
@@ -281,20 +282,17 @@ func TestRemoveInformer(t *testing.T) {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		s.mu.Lock()
-		gone := s.gone
-		s.mu.Unlock()
-		if gone != 1 {
-			t.Errorf("%d watches have ended, want 1", gone)
+		if n := gone.Load(); n != 1 {
+			t.Errorf("%d watches have ended, want 1", n)
 		}
 		// The next read starts a new one, which has the index still.
-		s.put("pods", pod("ns1", "b", "x", "n2"))
+		s.put(pod("ns1", "b", "x", "n2"))
 		var list corev1.PodList
 		if err := c.List(t.Context(), &list, client.MatchingFields{"spec.nodeName": "n2"}); err != nil || len(list.Items) != 1 {
 			t.Errorf("after removal: %v, %v", names(t, &list), err)
 		}
 
-		s.refuseWith(func(*http.Request) *metav1.Status { return forbidden("secrets") })
+		s.forbid(envtest.Match{Resource: "secrets"})
 		read := make(chan error)
 		go func() { read <- c.Get(t.Context(), key("ns1", "s"), &corev1.Secret{}) }()
 		synctest.Wait()
@@ -312,8 +310,8 @@ func TestRemoveInformer(t *testing.T) {
 
 func TestReaderFailOnMissingInformer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newServer()
-		s.put("pods", pod("ns1", "a", "x", "n1"))
+		s := newServer(t)
+		s.put(pod("ns1", "a", "x", "n1"))
 		c := newCache(t, s, &Options{ReaderFailOnMissingInformer: true})
 		start(t, c)
 		if err := c.Get(t.Context(), key("ns1", "a"), &corev1.Pod{}); !errors.Is(err, ErrResourceNotCached) || !strings.Contains(err.Error(), "v1/Pod") {
@@ -349,9 +347,9 @@ func TestSelectorsAndNamespacesReachTheServer(t *testing.T) {
 		ByObject:             map[client.Object]ByObject{&corev1.Secret{}: {Label: parse("b=2")}},
 	}
 	synctest.Test(t, func(t *testing.T) {
-		s := newServer()
+		s := newServer(t)
 		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "ns1", Name: "s", Labels: map[string]string{"b": "2"}}}
-		s.put("secrets", secret)
+		s.put(secret)
 		var wg sync.WaitGroup
 		caches := make([]*Cache, 2)
 		for i := range caches {
@@ -402,7 +400,7 @@ func TestSelectorsAndNamespacesReachTheServer(t *testing.T) {
 			t.Fatal(err)
 		}
 		secret.Labels = nil
-		s.put("secrets", secret)
+		s.put(secret)
 		synctest.Wait()
 		if err := c.Get(t.Context(), key("ns1", "s"), &corev1.Secret{}); !apierrors.IsNotFound(err) {
 			t.Errorf("Get: %v", err)

@@ -4,17 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
-	"slices"
 
 	"governor/cache"
 	"governor/client"
 	"governor/envtest"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/rest"
 )
 
 // An Indexer keeps objects in order, with indexes over them.
@@ -50,12 +46,19 @@ func ExampleIndexer() {
 // A Cache answers reads from copies, in whatever form they are asked for, a page
 // at a time if need be.
 func ExampleCache() {
-	mapper := meta.NewDefaultRESTMapper(nil)
-	mapper.Add(corev1.SchemeGroupVersion.WithKind("ConfigMap"), meta.RESTScopeNamespace)
-	direct, err := client.New(&rest.Config{Host: "http://server", Transport: envtest.Transport(configMaps)}, &client.Options{Mapper: mapper})
+	direct, err := client.New(envtest.NewServer(nil).Config(), nil)
 	if err != nil {
 		fmt.Println(err)
 		return
+	}
+	objects := []client.Object{&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}}
+	for _, name := range []string{"c", "b", "a"} {
+		objects = append(objects, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}})
+	}
+	for _, obj := range objects {
+		if err := direct.Create(context.Background(), obj); err != nil {
+			fmt.Println(err)
+		}
 	}
 	c, err := cache.New(direct, &cache.Options{DefaultNamespaces: map[string]cache.Config{"shop": {}}})
 	if err != nil {
@@ -97,21 +100,3 @@ func ExampleCache() {
 	// cache: v1/ConfigMap is not cached in namespace "bank": add the namespace to Options.DefaultNamespaces or to the kind's ByObject.Namespaces
 	// <nil>
 }
-
-// configMaps serves three ConfigMaps, and a watch in which nothing happens.
-var configMaps = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-	w.Header().Set("Content-Type", "application/json")
-	if r.URL.Query().Get("watch") != "" {
-		w.(http.Flusher).Flush()
-		<-r.Context().Done()
-		return
-	}
-	fmt.Fprint(w, `{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"5"},"items":[`)
-	for i, name := range slices.Backward([]string{"a", "b", "c"}) {
-		fmt.Fprintf(w, `{"metadata":{"namespace":"shop","name":%q,"resourceVersion":"%d"}}`, name, i+1)
-		if i > 0 {
-			fmt.Fprint(w, ",")
-		}
-	}
-	fmt.Fprint(w, `]}`)
-})

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -14,10 +13,10 @@ import (
 	"time"
 
 	"governor/client"
+	"governor/envtest"
 	"governor/informer"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // story writes down what a handler hears, and complains if two calls overlap.
@@ -45,9 +44,9 @@ func (s *story) OnDelete(o client.Object, _ bool) { s.tell("delete " + o.GetName
 // A handler hears of all namespaces, one call at a time, whenever it came.
 func TestHandlerOfSeveralNamespaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newServer()
+		s := newServer(t)
 		for i := range 10 {
-			s.put("pods", pod(fmt.Sprintf("ns%d", i%3), fmt.Sprintf("p%d", i), "x", "n"))
+			s.put(pod(fmt.Sprintf("ns%d", i%3), fmt.Sprintf("p%d", i), "x", "n"))
 		}
 		c := newCache(t, s, &Options{DefaultNamespaces: map[string]Config{"ns0": {}, "ns1": {}}})
 		k, err := c.GetInformer(t.Context(), &corev1.Pod{})
@@ -84,13 +83,13 @@ func TestHandlerOfSeveralNamespaces(t *testing.T) {
 			st.lines = nil
 		}
 
-		s.put("pods", pod("ns0", "new", "x", "n"))
-		s.put("pods", pod("ns1", "p1", "y", "n"))
-		s.remove("pods", key("ns1", "p4"))
-		s.put("pods", pod("ns2", "p5", "y", "n"))
+		s.put(pod("ns0", "new", "x", "n"))
+		s.put(pod("ns1", "p1", "y", "n"))
+		s.removePod("ns1", "p4")
+		s.put(pod("ns2", "p5", "y", "n"))
 		time.Sleep(time.Second)
 		synctest.Wait()
-		want = []string{"add new false", "delete p4", "update p1"}
+		want = []string{"add new false", "delete p4", "update p1", "update p4"} // p4 with its deletionTimestamp
 		for name, st := range map[string]*story{"early": early, "late": late} {
 			if got := slices.Sorted(slices.Values(st.lines)); !slices.Equal(got, want) {
 				t.Errorf("%s heard %v, want %v", name, got, want)
@@ -100,7 +99,7 @@ func TestHandlerOfSeveralNamespaces(t *testing.T) {
 
 		first.Remove()
 		first.Remove()
-		s.put("pods", pod("ns0", "after", "x", "n"))
+		s.put(pod("ns0", "after", "x", "n"))
 		time.Sleep(time.Second)
 		synctest.Wait()
 		if len(early.lines) > 0 || len(late.lines) != 1 {
@@ -115,8 +114,8 @@ func TestHandlerOfSeveralNamespaces(t *testing.T) {
 // A handler that is removed before the cache starts hears nothing.
 func TestHandlerRemovedBeforeStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newServer()
-		s.put("pods", pod("ns1", "a", "x", "n"))
+		s := newServer(t)
+		s.put(pod("ns1", "a", "x", "n"))
 		c := newCache(t, s, nil)
 		k, err := c.GetInformer(t.Context(), &corev1.Pod{})
 		if err != nil {
@@ -143,14 +142,9 @@ func TestHandlerRemovedBeforeStart(t *testing.T) {
 // Contract 3: what has not synced is named, and so is the reason.
 func TestWaitForSyncNamesWhatIsMissing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newServer()
-		s.put("pods", pod("ns1", "a", "x", "n"))
-		s.refuseWith(func(r *http.Request) *metav1.Status {
-			if strings.Contains(r.URL.Path, "/ns2/") {
-				return forbidden("pods")
-			}
-			return nil
-		})
+		s := newServer(t)
+		s.put(pod("ns1", "a", "x", "n"))
+		s.forbid(envtest.Match{Namespace: "ns2"})
 		c := newCache(t, s, &Options{DefaultNamespaces: map[string]Config{"ns1": {}, "ns2": {}},
 			DefaultWatchErrorHandler: func(context.Context, error) {}})
 		k, err := c.GetInformer(t.Context(), &corev1.Pod{})
@@ -214,14 +208,7 @@ func TestSyncPeriod(t *testing.T) {
 // A kind that is installed later is found, and its informer syncs.
 func TestKindThatIsInstalledLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newServer()
-		w := unstructuredOf(widgetGVK)
-		w.SetName("w")
-		w.SetNamespace("ns1")
-		s.put("widgets", w)
-		s.refuseWith(func(*http.Request) *metav1.Status {
-			return &metav1.Status{Status: "Failure", Code: 404, Reason: metav1.StatusReasonNotFound}
-		})
+		s := newServer(t)
 		c := newCache(t, s, &Options{DefaultWatchErrorHandler: func(context.Context, error) {}})
 		start(t, c)
 		k, err := c.GetInformer(t.Context(), unstructuredOf(widgetGVK))
@@ -231,10 +218,17 @@ func TestKindThatIsInstalledLater(t *testing.T) {
 		if err := k.WaitForSync(within(t, 10*time.Second)); err == nil {
 			t.Fatal("synced although the server does not have the kind")
 		}
-		s.refuseWith(nil)
+		if err := envtest.InstallCRDs(t.Context(), s.admin, widgetCRD()); err != nil {
+			t.Fatal(err)
+		}
+		w := unstructuredOf(widgetGVK)
+		w.SetName("w")
+		w.SetNamespace("ns1")
+		s.put(w)
 		if err := k.WaitForSync(within(t, 30*time.Second)); err != nil {
 			t.Fatal(err)
 		}
+		synctest.Wait() // for the event, if the kind was listed before w came
 		got := unstructuredOf(widgetGVK)
 		if err := c.Get(t.Context(), key("ns1", "w"), got); err != nil || got.GetName() != "w" {
 			t.Errorf("Get: %v, %v", got, err)
@@ -249,8 +243,8 @@ func TestKindThatIsInstalledLater(t *testing.T) {
 // Contract 1: a wider form that is asked for while the kind is looked up counts.
 func TestFormAskedForWhileOpening(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newServer()
-		s.put("pods", pod("ns1", "a", "x", "n"))
+		s := newServer(t)
+		s.put(pod("ns1", "a", "x", "n"))
 		m := &hooked{RESTMapper: mapper()}
 		c := newCacheWith(t, s, m, nil)
 		m.hook = sync.OnceValue(func() error {
@@ -270,8 +264,8 @@ func TestFormAskedForWhileOpening(t *testing.T) {
 // less often, and handlers and indexes wait for it.
 func TestKindThatTheServerLearns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newServer()
-		s.put("pods", pod("ns1", "a", "x", "n1"))
+		s := newServer(t)
+		s.put(pod("ns1", "a", "x", "n1"))
 		var asked, told atomic.Int32
 		var known atomic.Bool
 		m := &hooked{RESTMapper: mapper(), hook: func() error {

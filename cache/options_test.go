@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"governor/client"
+	"governor/envtest"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/fields"
@@ -90,7 +91,7 @@ func TestNamespacesOfAKind(t *testing.T) {
 }
 
 func TestOptionsThatMakeNoSense(t *testing.T) {
-	direct := newCache(t, newServer(), nil).client
+	direct := newCache(t, newServer(t), nil).client
 	for name, o := range map[string]*Options{
 		"labels of nothing":       {DefaultLabelSelector: labels.Nothing()},
 		"fields of nothing":       {DefaultFieldSelector: fields.Nothing()},
@@ -134,6 +135,7 @@ func TestAllOtherNamespaces(t *testing.T) {
 func TestFieldSelectorOfOneNamespace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, c := tenPods(t, &Options{ByObject: map[client.Object]ByObject{&corev1.Pod{}: {Field: fields.OneTermEqualSelector(fieldNamespace, "ns1")}}})
+		s.forbid(envtest.Match{Func: func(r envtest.Request) bool { return r.Namespace != "ns1" }})
 		var list corev1.PodList
 		if err := c.List(t.Context(), &list); err != nil || len(list.Items) != 5 {
 			t.Errorf("%v, %v", names(t, &list), err)
@@ -153,11 +155,12 @@ func TestResourceVersionOfSeveralNamespaces(t *testing.T) {
 			if err := c.List(t.Context(), &list); err != nil {
 				t.Fatal(err)
 			}
+			before := s.version()
 			synctest.Wait()
-			s.put("pods", pod(changed, "new", "x", "n1"))
+			s.put(pod(changed, "new", "x", "n1"))
 			synctest.Wait()
-			if err := c.List(t.Context(), &list); err != nil || len(list.Items) != 11 || list.ResourceVersion != "21" {
-				t.Errorf("%d items, version %s, %v; want 11 at 21", len(list.Items), list.ResourceVersion, err)
+			if err := c.List(t.Context(), &list); err != nil || len(list.Items) != 11 || list.ResourceVersion != before {
+				t.Errorf("%d items, version %s, %v; want 11 at %s", len(list.Items), list.ResourceVersion, err, before)
 			}
 		})
 	}
