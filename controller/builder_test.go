@@ -24,7 +24,7 @@ type unknown struct{ corev1.ConfigMap }
 // Contract 10.
 func TestBuilderReportsMistakesAndAddsNothing(t *testing.T) {
 	type request = controller.Request
-	m := newServer().manager(t)
+	m := newServer(t).manager(t)
 	object := controller.EnqueueRequestForObject{}
 	events := make(chan controller.GenericEvent)
 	badOwner := controller.EnqueueRequestForOwner(m.GetScheme(), m.GetRESTMapper(), &unknown{})
@@ -74,6 +74,22 @@ func ownedPod(name string, refs ...metav1.OwnerReference) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, OwnerReferences: refs}}
 }
 
+// nothing lets no event through.
+var nothing = controller.NewPredicateFuncs(func(client.Object) bool { return false })
+
+// madeRef makes an owner, without which what it owns were garbage, and refers to it.
+func madeRef(t *testing.T, c client.Client, kind, name string, controls bool) metav1.OwnerReference {
+	t.Helper()
+	var owner client.Object = &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}}
+	if kind == "Deployment" {
+		owner = &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}}
+	}
+	must(t, c.Create(t.Context(), owner))
+	r := ref("apps/v1", kind, name, controls)
+	r.UID = owner.GetUID()
+	return r
+}
+
 func TestOwnsReconcilesTheControllerOrEveryOwner(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -85,14 +101,15 @@ func TestOwnsReconcilesTheControllerOrEveryOwner(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := newServer()
+				s := newServer(t)
 				m := s.manager(t)
 				var r recorder[controller.Request]
-				must(t, controller.ControllerManagedBy(m).For(&appsv1.ReplicaSet{}).Owns(&corev1.Pod{}, tt.opts...).Complete(&r))
+				must(t, controller.ControllerManagedBy(m).For(&appsv1.ReplicaSet{}, controller.WithPredicates(nothing)).Owns(&corev1.Pod{}, tt.opts...).Complete(&r))
 				stop, _ := run(t, m)
 				settle(time.Second)
-				must(t, s.client(t).Create(t.Context(), ownedPod("p",
-					ref("apps/v1", "ReplicaSet", "controls", true), ref("apps/v1", "ReplicaSet", "owns", false), ref("apps/v1", "Deployment", "other", false))))
+				c := s.client(t)
+				must(t, c.Create(t.Context(), ownedPod("p",
+					madeRef(t, c, "ReplicaSet", "controls", true), madeRef(t, c, "ReplicaSet", "owns", false), madeRef(t, c, "Deployment", "other", false))))
 				settle(time.Second)
 				if got := names(r.all()); got != tt.want {
 					t.Errorf("reconciled %q, want %q", got, tt.want)
@@ -108,7 +125,7 @@ func TestOwnsReconcilesTheControllerOrEveryOwner(t *testing.T) {
 func reconciledBy(t *testing.T, build func(*controller.Builder[controller.Request]) *controller.Builder[controller.Request]) (got string) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		s := newServer()
+		s := newServer(t)
 		m := s.manager(t)
 		var r recorder[controller.Request]
 		events := make(chan controller.GenericEvent)
@@ -144,7 +161,7 @@ func TestWithEventFilterReachesEverySourceAndAdds(t *testing.T) {
 
 func TestWithPredicatesAdds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newServer()
+		s := newServer(t)
 		m := s.manager(t)
 		var r recorder[controller.Request]
 		must(t, controller.ControllerManagedBy(m).For(&corev1.ConfigMap{},
@@ -173,7 +190,7 @@ func TestOnlyMetadataIsAllThatIsAskedFor(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := newServer()
+				s := newServer(t)
 				must(t, s.client(t).Create(t.Context(), ownedPod("p")))
 				m := s.manager(t)
 				var saw journal[string]
@@ -199,7 +216,7 @@ func TestOnlyMetadataIsAllThatIsAskedFor(t *testing.T) {
 // A manager that runs starts the controller at once: it must have its sources.
 func TestBuildOnARunningManager(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newServer()
+		s := newServer(t)
 		must(t, s.client(t).Create(t.Context(), configMap("a")))
 		m := s.manager(t)
 		stop, _ := run(t, m)
@@ -222,7 +239,7 @@ type cluster struct {
 
 func TestKeysOfAnotherType(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		servers := map[string]*server{"east": newServer(), "west": newServer()}
+		servers := map[string]*server{"east": newServer(t), "west": newServer(t)}
 		var managers []*manager.Manager
 		b := controller.NewBuilder[cluster](nil)
 		var r recorder[cluster]

@@ -23,27 +23,18 @@ const deployments = "/apis/apps/v1/namespaces/ns/deployments"
 
 // both runs a test with CreateOrUpdate and with CreateOrPatch.
 func both(t *testing.T, test func(t *testing.T, verb string, do func(context.Context, client.Client, client.Object, controller.MutateFn) (controller.OperationResult, error))) {
-	t.Run("CreateOrUpdate", func(t *testing.T) { test(t, "PUT", controller.CreateOrUpdate) })
-	t.Run("CreateOrPatch", func(t *testing.T) { test(t, "PATCH", controller.CreateOrPatch) })
+	t.Run("CreateOrUpdate", func(t *testing.T) { test(t, "update", controller.CreateOrUpdate) })
+	t.Run("CreateOrPatch", func(t *testing.T) { test(t, "patch", controller.CreateOrPatch) })
 }
 
 func deployment() *appsv1.Deployment {
 	return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "d"}}
 }
 
-// defaultPods fills in what the real server would.
-func defaultPods(obj map[string]any) {
-	if _, found, _ := unstructured.NestedFieldNoCopy(obj, "spec", "template", "spec"); found {
-		_ = unstructured.SetNestedField(obj, "Always", "spec", "template", "spec", "restartPolicy")
-		_ = unstructured.SetNestedField(obj, "default-scheduler", "spec", "template", "spec", "schedulerName")
-	}
-}
-
 // Case 53; contract 11.
 func TestCreateOrUpdateWritesOnceAndThenOnlyChanges(t *testing.T) {
 	both(t, func(t *testing.T, verb string, do func(context.Context, client.Client, client.Object, controller.MutateFn) (controller.OperationResult, error)) {
-		s := newServer()
-		s.deflt = defaultPods
+		s := newServer(t)
 		c := s.client(t)
 		replicas := int32(2)
 		for i := range 11 {
@@ -80,7 +71,7 @@ func TestCreateOrUpdateWritesOnceAndThenOnlyChanges(t *testing.T) {
 				t.Fatalf("call %d: the object is not what the server has: %+v", i, d.ObjectMeta)
 			}
 		}
-		if got, want := s.writes(), []string{"POST " + deployments, verb + " " + deployments + "/d"}; !slices.Equal(got, want) {
+		if got, want := s.writes(), []string{"create " + deployments, verb + " " + deployments + "/d"}; !slices.Equal(got, want) {
 			t.Errorf("writes are %q, want %q", got, want)
 		}
 	})
@@ -110,7 +101,7 @@ func TestCreateOrUpdateDoesNotWriteWhatItShouldNot(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			both(t, func(t *testing.T, _ string, do func(context.Context, client.Client, client.Object, controller.MutateFn) (controller.OperationResult, error)) {
-				s := newServer()
+				s := newServer(t)
 				c := s.client(t)
 				var none []string
 				if tt.exists {
@@ -134,7 +125,7 @@ func TestCreateOrUpdateDoesNotWriteWhatItShouldNot(t *testing.T) {
 
 func TestCreateOrUpdateCreatesWithNilFunction(t *testing.T) {
 	both(t, func(t *testing.T, _ string, do func(context.Context, client.Client, client.Object, controller.MutateFn) (controller.OperationResult, error)) {
-		s := newServer()
+		s := newServer(t)
 		if result, err := do(t.Context(), s.client(t), deployment(), nil); err != nil || result != controller.OperationResultCreated {
 			t.Errorf("%s, %v", result, err)
 		}
@@ -143,10 +134,10 @@ func TestCreateOrUpdateCreatesWithNilFunction(t *testing.T) {
 
 func TestCreateOrUpdateNeedsAName(t *testing.T) {
 	both(t, func(t *testing.T, _ string, do func(context.Context, client.Client, client.Object, controller.MutateFn) (controller.OperationResult, error)) {
-		s := newServer()
+		s := newServer(t)
 		_, err := do(t.Context(), s.client(t), &appsv1.Deployment{}, nil)
-		if err == nil || !strings.Contains(err.Error(), "needs a name") || len(s.requests) != 0 {
-			t.Errorf("%v after %q", err, s.requests)
+		if err == nil || !strings.Contains(err.Error(), "needs a name") || len(s.Requests()) != 0 {
+			t.Errorf("%v after %v", err, s.Requests())
 		}
 	})
 }
@@ -154,7 +145,7 @@ func TestCreateOrUpdateNeedsAName(t *testing.T) {
 // Case 53: somebody else was faster.
 func TestCreateOrUpdateReportsRaces(t *testing.T) {
 	both(t, func(t *testing.T, _ string, do func(context.Context, client.Client, client.Object, controller.MutateFn) (controller.OperationResult, error)) {
-		s := newServer()
+		s := newServer(t)
 		c := s.client(t)
 		d := deployment()
 		result, err := do(t.Context(), c, d, func() error { return c.Create(t.Context(), deployment()) })
@@ -163,7 +154,7 @@ func TestCreateOrUpdateReportsRaces(t *testing.T) {
 		}
 	})
 
-	s := newServer()
+	s := newServer(t)
 	c := s.client(t)
 	if err := c.Create(t.Context(), deployment()); err != nil {
 		t.Fatal(err)
@@ -186,8 +177,7 @@ func TestCreateOrUpdateReportsRaces(t *testing.T) {
 // Case 53: it writes each time, and says so.
 func TestReplacingTheWholeTemplateIsSeenInTheResult(t *testing.T) {
 	both(t, func(t *testing.T, _ string, do func(context.Context, client.Client, client.Object, controller.MutateFn) (controller.OperationResult, error)) {
-		s := newServer()
-		s.deflt = defaultPods
+		s := newServer(t)
 		c := s.client(t)
 		rv := ""
 		for i := range 3 {
@@ -210,7 +200,7 @@ func TestReplacingTheWholeTemplateIsSeenInTheResult(t *testing.T) {
 func TestCreateOrPatchWritesObjectAndStatusApart(t *testing.T) {
 	spec := func(d *appsv1.Deployment) { paused := !d.Spec.Paused; d.Spec.Paused = paused }
 	status := func(d *appsv1.Deployment) { d.Status.Replicas++ }
-	main, sub := "PATCH "+deployments+"/d", "PATCH "+deployments+"/d/status"
+	main, sub := "patch "+deployments+"/d", "patch "+deployments+"/d/status"
 	for _, tt := range []struct {
 		name   string
 		mutate func(*appsv1.Deployment)
@@ -223,7 +213,7 @@ func TestCreateOrPatchWritesObjectAndStatusApart(t *testing.T) {
 	} {
 		for _, form := range []string{"typed", "unstructured"} {
 			t.Run(tt.name+"/"+form, func(t *testing.T) {
-				s := newServer()
+				s := newServer(t)
 				c := s.client(t)
 				if err := c.Create(t.Context(), deployment()); err != nil {
 					t.Fatal(err)
@@ -273,7 +263,7 @@ func TestCreateOrPatchWritesObjectAndStatusApart(t *testing.T) {
 
 // A patch does not undo what others did meanwhile.
 func TestCreateOrPatchKeepsWhatOthersChange(t *testing.T) {
-	s := newServer()
+	s := newServer(t)
 	c := s.client(t)
 	if err := c.Create(t.Context(), deployment()); err != nil {
 		t.Fatal(err)

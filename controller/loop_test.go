@@ -2,8 +2,8 @@ package controller_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -13,12 +13,15 @@ import (
 
 	"governor/client"
 	"governor/controller"
+	"governor/envtest"
 	"governor/manager"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // run starts a manager, in a bubble. stop cancels it and returns Start's error.
@@ -58,7 +61,7 @@ func names(requests []controller.Request) string {
 // The whole way: server, informer, cache, source, handler, queue, Reconcile.
 func TestEveryChangeIsReconciled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newServer()
+		s := newServer(t)
 		c := s.client(t)
 		must(t, c.Create(t.Context(), configMap("before", "k", "1")))
 		m := s.manager(t)
@@ -85,31 +88,21 @@ func TestEveryChangeIsReconciled(t *testing.T) {
 	})
 }
 
-// relist makes the informers list again: their watches end, and what they
-// missed is not told.
-func (s *server) relist() {
-	s.change(func() { s.expired = s.version })
-	s.dropWatches()
-	settle(2 * time.Minute) // the reflector's back-off
-}
-
 // Case 16.
 func TestObjectMadeAnewDuringADisconnectIsReconciled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newServer()
+		s := newServer(t)
 		c := s.client(t)
-		controls := true
-		made := func(owner string) *corev1.Pod {
-			return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "x", OwnerReferences: []metav1.OwnerReference{
-				{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: owner, UID: "uid-owner", Controller: &controls}}}}
-		}
-		must(t, c.Create(t.Context(), made("p1")))
+		p1, p2 := madeRef(t, c, "ReplicaSet", "p1", true), madeRef(t, c, "ReplicaSet", "p2", true)
+		must(t, c.Create(t.Context(), ownedPod("x", p1)))
+		relist := s.cutWatches(t, "pods")
 		m := s.manager(t)
 		var plain, generation, owners recorder[controller.Request]
 		must(t, controller.ControllerManagedBy(m).Named("plain").For(&corev1.Pod{}).Complete(&plain))
 		must(t, controller.ControllerManagedBy(m).Named("generation").
 			For(&corev1.Pod{}, controller.WithPredicates(controller.GenerationChangedPredicate{})).Complete(&generation))
-		must(t, controller.ControllerManagedBy(m).Named("owners").For(&appsv1.ReplicaSet{}).Owns(&corev1.Pod{}).Complete(&owners))
+		must(t, controller.ControllerManagedBy(m).Named("owners").
+			For(&appsv1.ReplicaSet{}, controller.WithPredicates(nothing)).Owns(&corev1.Pod{}).Complete(&owners))
 		stop, _ := run(t, m)
 		settle(time.Second)
 		for _, r := range []*recorder[controller.Request]{&plain, &generation, &owners} {
@@ -118,9 +111,9 @@ func TestObjectMadeAnewDuringADisconnectIsReconciled(t *testing.T) {
 			}
 		}
 
-		s.vanish("/api/v1/namespaces/ns/pods/x")
-		s.put("/api/v1/namespaces/ns/pods", made("p2"))
-		s.relist()
+		must(t, c.Delete(t.Context(), ownedPod("x")))
+		must(t, c.Create(t.Context(), ownedPod("x", p2)))
+		relist()
 		if got := names(plain.all()[1:]); got != "x" && got != "x x" {
 			t.Errorf("the plain controller reconciled %q", got)
 		}
@@ -154,10 +147,14 @@ func TestDeleteEventHasTheObjectInItsForm(t *testing.T) {
 		for _, missed := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s/missed=%v", tt.form, missed), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					s := newServer()
+					s := newServer(t)
 					c := s.client(t)
 					x := pod("ns", "x", func(p *corev1.Pod) { p.ResourceVersion, p.Labels = "", map[string]string{"l": "1"} })
 					must(t, c.Create(t.Context(), x))
+					relist := func() { settle(time.Second) }
+					if missed {
+						relist = s.cutWatches(t, "pods")
+					}
 					m := s.manager(t)
 					_, err := m.GetCache().GetInformer(t.Context(), &corev1.Pod{}) // somebody else has the kind stored typed
 					must(t, err)
@@ -177,13 +174,8 @@ func TestDeleteEventHasTheObjectInItsForm(t *testing.T) {
 					}})).Complete(&r))
 					stop, _ := run(t, m)
 					settle(time.Second)
-					if missed {
-						s.vanish("/api/v1/namespaces/ns/pods/x")
-						s.relist()
-					} else {
-						must(t, c.Delete(t.Context(), x))
-						settle(time.Second)
-					}
+					must(t, c.Delete(t.Context(), x))
+					relist()
 					want := []string{fmt.Sprintf("%s x l=1 unknown=%v", tt.form, missed)}
 					if !slices.Equal(told.all(), want) || !slices.Equal(asked.all(), want) {
 						t.Errorf("handler was told %q, predicate asked %q, want %q", told.all(), asked.all(), want)
@@ -198,28 +190,22 @@ func TestDeleteEventHasTheObjectInItsForm(t *testing.T) {
 	}
 }
 
-func forbidden(verb, path string) *metav1.Status {
-	if strings.Contains(path, "secrets") {
-		status := failure(http.StatusForbidden, metav1.StatusReasonForbidden)
-		status.Message = "secrets is forbidden: no RBAC"
-		return status
-	}
-	return nil
-}
-
 // Case 23b and 23c.
 func TestForbiddenKindEndsTheManagerWithTheReason(t *testing.T) {
-	build := func(t *testing.T, s *server) *manager.Manager {
-		s.refuse = forbidden
-		m := s.manager(t)
+	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "", errors.New("no RBAC"))
+	build := func(t *testing.T) (m *manager.Manager, permit func()) {
+		s := newServer(t)
+		permit = s.Inject(envtest.Match{Resource: "secrets"}, envtest.Fault{Err: forbidden})
+		m = s.manager(t)
 		must(t, controller.ControllerManagedBy(m).Named("reads-secrets").For(&corev1.Secret{}).
 			WithOptions(controller.Options[controller.Request]{CacheSyncTimeout: 5 * time.Second}).Complete(&recorder[controller.Request]{}))
-		return m
+		return m, permit
 	}
 	t.Run("after the timeout", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
+			m, _ := build(t)
 			begin := time.Now()
-			_, done := run(t, build(t, newServer()))
+			_, done := run(t, m)
 			err := <-done
 			if took := time.Since(begin); took < 5*time.Second || took > 6*time.Second {
 				t.Errorf("it took %v", took)
@@ -233,7 +219,8 @@ func TestForbiddenKindEndsTheManagerWithTheReason(t *testing.T) {
 	})
 	t.Run("not when the manager stops before", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			stop, _ := run(t, build(t, newServer()))
+			m, _ := build(t)
+			stop, _ := run(t, m)
 			time.Sleep(time.Second)
 			if err := stop(); err != nil {
 				t.Errorf("Start returned %v", err)
@@ -242,10 +229,10 @@ func TestForbiddenKindEndsTheManagerWithTheReason(t *testing.T) {
 	})
 	t.Run("not when the permission comes in time", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			s := newServer()
-			stop, done := run(t, build(t, s))
+			m, permit := build(t)
+			stop, done := run(t, m)
 			time.Sleep(time.Second)
-			s.change(func() { s.refuse = nil })
+			permit()
 			time.Sleep(time.Minute)
 			select {
 			case err := <-done:
@@ -260,7 +247,7 @@ func TestForbiddenKindEndsTheManagerWithTheReason(t *testing.T) {
 // Case 38; contract 6.
 func TestKindWatchedFromInsideReconcile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newServer()
+		s := newServer(t)
 		c := s.client(t)
 		must(t, c.Create(t.Context(), configMap("first")))
 		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "hidden"}}
@@ -302,7 +289,7 @@ func TestKindWatchedFromInsideReconcile(t *testing.T) {
 // Case 39; contract 10.
 func TestControllerNames(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newServer()
+		s := newServer(t)
 		build := func(m *manager.Manager, change ...func(*controller.Options[controller.Request])) error {
 			o := controller.Options[controller.Request]{}
 			for _, c := range change {
@@ -340,7 +327,7 @@ func TestControllerNames(t *testing.T) {
 // Case 42d, through the manager.
 func TestManagerStopAwaitsTheReconcileInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newServer()
+		s := newServer(t)
 		c := s.client(t)
 		must(t, c.Create(t.Context(), configMap("a")))
 		must(t, c.Create(t.Context(), configMap("b")))
@@ -366,7 +353,7 @@ func TestManagerStopAwaitsTheReconcileInFlight(t *testing.T) {
 // Contract 8.
 func TestWhatHappensGoesBeforeTheInitialList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newServer()
+		s := newServer(t)
 		c := s.client(t)
 		for i := range 5 {
 			must(t, c.Create(t.Context(), configMap(fmt.Sprint("old-", i))))
@@ -412,7 +399,7 @@ func measured(t *testing.T, m *manager.Manager, controller string) map[string]fl
 // Contract 10: names and series are those of a controller that runs.
 func TestSeriesComeAndGoWithTheController(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := newServer().manager(t)
+		m := newServer(t).manager(t)
 		c, err := controller.NewUnmanaged("elsewhere", &recorder[string]{}, nil) // no series of ours
 		must(t, err)
 		_, err = c.Watch(source("a"))
