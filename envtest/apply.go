@@ -38,11 +38,7 @@ func (p *patcher) applied(live client.Object) (client.Object, error) {
 		return nil, err
 	}
 	// It comes in the version in which the object is stored.
-	if object, err = p.write.resource.Convert(object, p.kind.GroupVersion()); err != nil {
-		return nil, err
-	}
-	setDefaults(object)
-	return object, nil
+	return p.write.resource.Convert(object, p.kind.GroupVersion())
 }
 
 // scanApply finds fields that are given twice; unknown ones have failed before.

@@ -105,12 +105,9 @@ func (p *patcher) next(live client.Object) (client.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	if live == nil {
-		if uid := patched.GetUID(); uid != "" {
-			return nil, p.write.errConflict(
-				fmt.Errorf("uid mismatch: the provided object specified uid %s, and no existing object was found", uid))
-		}
-		patched.SetResourceVersion("") // is only looked at where there is an object
+	if uid := patched.GetUID(); uid != "" && live == nil {
+		return nil, p.write.errConflict(
+			fmt.Errorf("uid mismatch: the provided object specified uid %s, and no existing object was found", uid))
 	}
 	if err := p.write.ensureNamespace(patched); err != nil {
 		return nil, err

@@ -41,7 +41,7 @@ func TestShapesTellFields(t *testing.T) {
 			s := NewServer(nil)
 			w := &write{manager: "m", resource: s.kinds.Lookup(schema.GroupVersionResource{Group: groups[resource], Version: "v1", Resource: resource})}
 			recalled := 0
-			for i := range 1000 {
+			for i := range 300 {
 				object := mutated(t, s, w, sample, random)
 				setDefaults(object)
 				known := object.DeepCopyObject().(client.Object)
@@ -63,8 +63,8 @@ func TestShapesTellFields(t *testing.T) {
 					t.Fatalf("seed %d, object %d: recalled\n%s\nwant\n%s", seed, i, got, want)
 				}
 			}
-			if recalled < 20 {
-				t.Errorf("only %d of 1000 shapes were known: the test shows little", recalled)
+			if recalled < 5 {
+				t.Errorf("only %d of 300 shapes were known: the test shows little", recalled)
 			}
 		})
 	}
