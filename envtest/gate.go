@@ -2,9 +2,13 @@ package envtest
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"net/http"
+	"runtime/debug"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/klog/v2"
 )
 
@@ -58,7 +62,25 @@ func (s *Server) admitted(w http.ResponseWriter, r *http.Request, a Attributes, 
 		s.writeError(w, r, err)
 		return
 	}
+	defer s.survive(w, r)
 	s.serve(w, r, a)
+}
+
+// survive answers a request that made the server panic, and logs why: on a port
+// net/http would only cut the stream. A stream that has begun can only be cut.
+func (s *Server) survive(w http.ResponseWriter, r *http.Request) {
+	cause := recover()
+	if cause == nil {
+		return
+	}
+	if cause == http.ErrAbortHandler {
+		panic(cause)
+	}
+	klog.FromContext(r.Context()).Error(fmt.Errorf("panic: %v", cause), "The server in memory has a fault", "method", r.Method, "path", r.URL.Path, "stack", string(debug.Stack()))
+	if begun, ok := w.(*response); ok && begun.record.code.Load() != 0 {
+		panic(http.ErrAbortHandler)
+	}
+	s.writeError(w, r, apierrors.NewInternalError(errors.New("this request made the server panic: its log says why")))
 }
 
 // logRequest tells of a request when it has ended.

@@ -47,9 +47,12 @@ func (s *Server) track(w *write, live, next client.Object) error {
 	return nil
 }
 
-// empty returns an object of a kind, with its kind.
+// empty returns an object of a kind, with its kind: in the form in which the
+// server holds it, which for a custom kind is not the Go type that the scheme may
+// have for it.
 func (s *Server) empty(kind schema.GroupVersionKind) (client.Object, error) {
-	if !s.scheme.Recognizes(kind) {
+	resource := s.kinds.ForKind(kind)
+	if resource != nil && unstructuredKind(resource) || !s.scheme.Recognizes(kind) {
 		u := &unstructured.Unstructured{Object: map[string]any{}}
 		if kind == definitionKind { // what its Go type always has is not its creator's
 			u.Object["spec"] = map[string]any{"group": "", "names": map[string]any{"plural": "", "kind": ""}, "scope": "", "versions": nil}
