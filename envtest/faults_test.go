@@ -291,6 +291,8 @@ func TestFaultsOfWatches(t *testing.T) {
 		{"close after one", envtest.Fault{Break: envtest.Close, After: 1}, []string{`{"type":"ADDED"`}, nil, 0},
 		{"close after two", envtest.Fault{Break: envtest.Close, After: 2}, []string{`{"type":"ADDED"`, `{"type":"ADDED"`}, nil, 0},
 		{"reset after one", envtest.Fault{Break: envtest.Reset, After: 1}, []string{`{"type":"ADDED"`}, io.ErrUnexpectedEOF, 0},
+		{"close after the last", envtest.Fault{Break: envtest.Close, After: 3}, []string{`{"type":"ADDED"`, `{"type":"ADDED"`, `{"type":"ADDED"`}, nil, 0},
+		{"reset after the last", envtest.Fault{Break: envtest.Reset, After: 3}, []string{`{"type":"ADDED"`, `{"type":"ADDED"`, `{"type":"ADDED"`}, io.ErrUnexpectedEOF, 0},
 		{"cut in the second", envtest.Fault{Break: envtest.Cut, After: 1}, []string{`{"type":"ADDED"`, `{"type":"ADDED"`}, io.ErrUnexpectedEOF, 0},
 		{"stall after one", envtest.Fault{Break: envtest.Stall, After: 1}, []string{`{"type":"ADDED"`}, context.DeadlineExceeded, long},
 		{"stall", envtest.Fault{Break: envtest.Stall}, nil, context.DeadlineExceeded, long},

@@ -2,7 +2,6 @@ package envtest
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 
 	"governor/client"
@@ -26,18 +25,22 @@ func (s *Server) review(c *call, question client.Object) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.track(c.newWrite(o.DryRun, o.FieldManager), nil, question); err != nil {
+	w := c.newWrite(o.DryRun, o.FieldManager)
+	if err := w.ensureNamespace(question); err != nil {
 		return nil, err
 	}
-	value, err := s.reviewed(c.Context(), c.attributes.User, c.attributes.Namespace, question)
+	if err := s.track(w, nil, question); err != nil {
+		return nil, err
+	}
+	value, err := s.reviewed(c.Context(), c.attributes.User, question)
 	if err != nil {
 		return nil, err
 	}
 	return &answer{code: http.StatusCreated, value: value}, nil
 }
 
-// reviewed returns a question with its answer; namespace is the path's.
-func (s *Server) reviewed(ctx context.Context, user User, namespace string, question runtime.Object) (runtime.Object, error) {
+// reviewed returns a question with its answer.
+func (s *Server) reviewed(ctx context.Context, user User, question runtime.Object) (runtime.Object, error) {
 	switch q := question.(type) {
 	case *authenticationv1.SelfSubjectReview:
 		q.ObjectMeta = metav1.ObjectMeta{CreationTimestamp: metav1.Now()}
@@ -63,9 +66,6 @@ func (s *Server) reviewed(ctx context.Context, user User, namespace string, ques
 	case *authorizationv1.LocalSubjectAccessReview:
 		if faults := checkLocal(q); len(faults) > 0 {
 			return nil, errReview(faults)
-		}
-		if q.Namespace != namespace {
-			return nil, errBadRequest(fmt.Sprintf("spec.resourceAttributes.namespace must match namespace: %v", namespace))
 		}
 		q.Status = s.accessStatus(ctx, subjectAttributes(&q.Spec))
 	case *authorizationv1.SelfSubjectRulesReview:
