@@ -41,7 +41,7 @@ func TestShapesTellFields(t *testing.T) {
 			s := NewServer(nil)
 			w := &write{manager: "m", resource: s.kinds.Lookup(schema.GroupVersionResource{Group: groups[resource], Version: "v1", Resource: resource})}
 			recalled := 0
-			for i := range 300 {
+			for i := range 400 {
 				object := mutated(t, s, w, sample, random)
 				setDefaults(object)
 				known := object.DeepCopyObject().(client.Object)
@@ -64,7 +64,7 @@ func TestShapesTellFields(t *testing.T) {
 				}
 			}
 			if recalled < 5 {
-				t.Errorf("only %d of 300 shapes were known: the test shows little", recalled)
+				t.Errorf("only %d of 400 shapes were known: the test shows little", recalled)
 			}
 		})
 	}
@@ -104,7 +104,7 @@ func shake(x any, random *rand.Rand) {
 			case float64:
 				x[key] = float64(random.IntN(2) + 80)
 			}
-			if random.IntN(12) == 0 && key != "protocol" {
+			if random.IntN(30) == 0 && key != "protocol" {
 				delete(x, key)
 			} else {
 				shake(value, random)
