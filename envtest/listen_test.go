@@ -91,7 +91,15 @@ func TestListenerCloses(t *testing.T) {
 			ended <- agent
 		}()
 	}
-	eventually(t, "three watches are open", func() bool { return len(s.Requests()) >= 4 })
+	eventually(t, "three watches have come", func() bool {
+		watches := 0
+		for _, r := range s.Requests() {
+			if r.Verb == "watch" {
+				watches++
+			}
+		}
+		return watches == 3
+	})
 	start := time.Now()
 	for range 2 {
 		if err := l.Close(); err != nil {
