@@ -99,10 +99,10 @@ func shake(x any, random *rand.Rand) {
 			switch v := value.(type) {
 			case string:
 				if key == "name" || key == "uid" || key == "image" || key == "value" {
-					x[key] = fmt.Sprint(v, random.IntN(2))
+					x[key] = fmt.Sprint(v, random.IntN(8)/7) // seldom another
 				}
 			case float64:
-				x[key] = float64(random.IntN(2) + 80)
+				x[key] = float64(random.IntN(8)/7 + 80)
 			}
 			if random.IntN(30) == 0 && key != "protocol" {
 				delete(x, key)
