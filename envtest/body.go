@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	kjson "sigs.k8s.io/json"
 )
 
 // maxBody is how many bytes a request may have.
@@ -96,6 +97,11 @@ func (s *Server) decodeTyped(kind schema.GroupVersionKind, mediaType string, dat
 	if !ok || !slices.Contains(objectFormats, info.MediaType) {
 		return nil, nil, errUnknownFormat(objectFormats...)
 	}
+	if info.MediaType == runtime.ContentTypeJSON {
+		if object, faults, ok := s.decodeExpected(kind, data); ok {
+			return object, faults, nil
+		}
+	}
 	into, err := s.scheme.New(kind)
 	if err != nil {
 		return nil, nil, err
@@ -118,6 +124,22 @@ func (s *Server) decodeTyped(kind schema.GroupVersionKind, mediaType string, dat
 	}
 	decoded.GetObjectKind().SetGroupVersionKind(kind)
 	return decoded.(client.Object), faults, nil
+}
+
+// decodeExpected reads an object in JSON whose kind is the expected one, in one
+// pass: the serializer reads it twice, since it has to find the kind first. It is
+// not ok if there is anything to say about the object but faults; then the
+// serializer finds the words.
+func (s *Server) decodeExpected(kind schema.GroupVersionKind, data []byte) (object client.Object, faults []error, ok bool) {
+	into, err := s.scheme.New(kind)
+	if err != nil {
+		return nil, nil, false
+	}
+	faults, err = kjson.UnmarshalStrict(data, into)
+	if err != nil || into.GetObjectKind().GroupVersionKind() != kind {
+		return nil, nil, false
+	}
+	return into.(client.Object), faults, true
 }
 
 // checkDecoded refuses an object of a kind that the path does not take.
