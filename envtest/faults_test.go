@@ -432,6 +432,7 @@ func TestFreezeHoldsAnswersBack(t *testing.T) {
 		created := make(chan error)
 		go func() { created <- c.Create(ctx, newMap("second")) }()
 		time.Sleep(10 * time.Minute)
+		synctest.Wait() // what the webhook wrote may be read now
 		select {
 		case err := <-created:
 			t.Errorf("the client has heard: %v", err)
