@@ -123,7 +123,7 @@ func FuzzMergeFrom(f *testing.F) {
 	f.Fuzz(func(t *testing.T, base, wanted []byte) {
 		from, to := specOf(base), specOf(wanted)
 		if from == nil || to == nil {
-			t.Skip()
+			return // no object
 		}
 		data, err := client.MergeFrom(from).Data(to)
 		if err != nil {
