@@ -6,7 +6,7 @@
 //
 // The way of the data; every word with a slash is a file:
 //
-//	APISERVER ──► client/list_watch ─► informer/reflector   list, watch, resume, list again
+//	APISERVER ──► client/listwatch ──► informer/reflector   list, watch, resume, list again
 //	    ▲                              informer/delta_fifo  deltas, in order; a replace is one step
 //	    │                              cache/indexer        the copy, indexed ──► cache/reader ──► client/delegating ─┐
 //	    │                              informer/handler     who wants to know                                         │

@@ -7,6 +7,7 @@ import (
 	"go/token"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -83,6 +84,35 @@ func TestUpstreamNames(t *testing.T) {
 					t.Errorf("docs/upstream.md has no row for `%s.%s` (%s)", dir, name, file)
 				}
 			}
+		}
+	}
+}
+
+// TestReadmePicture holds the picture of the way of the data to its word: what
+// has a slash is a file. The package's documentation shows the same picture.
+func TestReadmePicture(t *testing.T) {
+	readme, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc, err := os.ReadFile("doc.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(readme), "```\n")
+	picture, _, _ := strings.Cut(rest, "```")
+	files := regexp.MustCompile(`[a-z]+/[a-z_]+`).FindAllString(picture, -1)
+	if len(files) < 10 {
+		t.Fatalf("found only %v in the picture", files)
+	}
+	for _, file := range files {
+		if _, err := os.Stat(file + ".go"); err != nil {
+			t.Errorf("the picture has %s, which is no file", file)
+		}
+	}
+	for line := range strings.Lines(picture) {
+		if !strings.Contains(string(doc), "//\t"+line) {
+			t.Errorf("doc.go lacks the picture's line %q", line)
 		}
 	}
 }
