@@ -1,4 +1,4 @@
-// Package play tells the demo's story: it sets the stage (a control plane, the
+// Package play tells the demo's story: it sets the stage (an API server, the
 // Replica CRD, namespaces, a source, a Replica), lets the replicator run, acts,
 // and prints one plain line for each thing that happens.
 //

@@ -49,7 +49,7 @@ func Run(ctx context.Context, s *Stage) error {
 	}
 	a := &actor{client: c, script: say, foreign: server.kubeconfig == ""}
 	// Whatever happens, the actor leaves another's cluster as it was; a
-	// control plane of our own is thrown away.
+	// server of our own is thrown away.
 	defer a.leave(context.WithoutCancel(ctx))
 	if err := a.setStage(ctx); err != nil {
 		return unlessDone(ctx, err)

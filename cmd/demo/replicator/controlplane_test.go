@@ -157,22 +157,20 @@ func (th *theatre) awaitReason(replica *v1alpha1.Replica, reason string) *v1alph
 // awaitEvent waits for an event with a reason about a Replica.
 func (th *theatre) awaitEvent(replica *v1alpha1.Replica, reason string) {
 	th.Helper()
-	deadline := time.Now().Add(eventually)
-	for {
-		var events eventsv1.EventList
-		if err := th.client.List(th.Context(), &events, client.InNamespace(replica.Namespace)); err != nil {
-			th.Fatal(err)
-		}
-		for _, e := range events.Items {
-			if e.Reason == reason && e.Regarding.Name == replica.Name && e.Regarding.Kind == "Replica" {
+	ctx, cancel := context.WithTimeout(th.Context(), eventually)
+	defer cancel()
+	for ctx.Err() == nil { // a watch begins with what is there
+		for change, err := range th.client.Watch(ctx, &eventsv1.EventList{}, client.InNamespace(replica.Namespace)) {
+			if err != nil {
+				th.Fatalf("event %s about Replica %s: %v", reason, replica.Name, err)
+			}
+			e, ok := change.Object.(*eventsv1.Event)
+			if ok && e.Reason == reason && e.Regarding.Name == replica.Name && e.Regarding.Kind == "Replica" {
 				return
 			}
 		}
-		if time.Now().After(deadline) {
-			th.Fatalf("no event %s about Replica %s", reason, replica.Name)
-		}
-		time.Sleep(50 * time.Millisecond) // a poll of a real server, bounded above
 	}
+	th.Fatalf("no event %s about Replica %s", reason, replica.Name)
 }
 
 func readyOf(r *v1alpha1.Replica) metav1.Condition {
