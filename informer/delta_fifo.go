@@ -36,6 +36,12 @@ type Delta struct {
 	Object client.Object
 	// Objects are those of Replaced.
 	Objects []client.Object
+	// Unread says, of a Deleted, that its object could not be read and is a stub:
+	// namespace, name, UID and version. The last state is the stored one, if any.
+	Unread bool
+	// UnreadKeys are, of a Replaced, those of objects that exist but could not be
+	// read: what the Store has of them stays.
+	UnreadKeys []client.ObjectKey
 	// ResourceVersion is the server's after the step; empty means that it is not known.
 	ResourceVersion string
 }
