@@ -221,7 +221,7 @@ func (r *Resource) decodeMessage(raw []byte) (Object, error) {
 }
 
 func (r *Resource) decodeError(known *metav1.PartialObjectMetadata, err error) *DecodeError {
-	return &DecodeError{Kind: r.gvk, Key: ObjectKeyFromObject(known), ResourceVersion: known.ResourceVersion, Err: err}
+	return &DecodeError{Kind: r.gvk, Key: ObjectKeyFromObject(known), UID: known.UID, ResourceVersion: known.ResourceVersion, Err: err}
 }
 
 // checkNamed refuses an object without a name: whatever was decoded, it is none
@@ -230,5 +230,5 @@ func (r *Resource) checkNamed(obj Object) error {
 	if obj.GetName() != "" {
 		return nil
 	}
-	return &DecodeError{Kind: r.gvk, ResourceVersion: obj.GetResourceVersion(), Err: errors.New("it has no name")}
+	return &DecodeError{Kind: r.gvk, UID: obj.GetUID(), ResourceVersion: obj.GetResourceVersion(), Err: errors.New("it has no name")}
 }

@@ -9,6 +9,8 @@ import (
 	"iter"
 	"net/http"
 
+	"governor/client/decode"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 )
@@ -25,7 +27,7 @@ type Event struct {
 
 // ListWatch lists and watches a Resource within one scope. It implements
 // informer.ListWatcher. Any number of goroutines may use it, unless it is
-// changed.
+// changed, or has a Decoder.
 type ListWatch struct {
 	// Resource is what is listed. Required.
 	Resource *Resource
@@ -34,6 +36,10 @@ type ListWatch struct {
 	// LabelSelector and FieldSelector in the server's syntax; empty selects
 	// everything. Selectors in a call's options are added to them.
 	LabelSelector, FieldSelector string
+	// Decoder makes the objects. They share memory with each other, so that
+	// nobody may change one, and one goroutine at a time may use the ListWatch.
+	// Nil means that each object is the receiver's own. See Resource.NewDecoder.
+	Decoder *decode.Decoder
 }
 
 // List requests one page and hands over its objects one by one, as their bytes

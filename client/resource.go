@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"governor/client/decode"
 	"governor/scheme"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -161,4 +162,16 @@ func (r *Resource) newObject() (Object, error) {
 		return nil, fmt.Errorf("%T has no metadata: it is not an object that can be read", obj)
 	}
 	return o, nil
+}
+
+// NewDecoder returns a Decoder for one ListWatch of this Resource. It is nil,
+// which a ListWatch takes for none, if the kind has no Go type that can be read.
+func (r *Resource) NewDecoder(o *decode.Options) *decode.Decoder {
+	if _, err := r.newObject(); err != nil {
+		return nil
+	}
+	return decode.New(func() decode.Object {
+		obj, _ := r.newObject() // it could just now
+		return obj
+	}, o)
 }
