@@ -126,7 +126,7 @@ func (i *Informer) resync(ctx context.Context, period time.Duration) {
 func (i *Informer) wantsResync() bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	return slices.ContainsFunc(i.handlers, func(r *Registration) bool { return r.resync })
+	return slices.ContainsFunc(i.handlers, func(r *Registration) bool { return r.cursor.resync })
 }
 
 // AddHandler may be called before, while and after the Informer runs. A late
@@ -173,15 +173,16 @@ func (i *Informer) WaitFor(ctx context.Context, resourceVersion string) error {
 func (i *Informer) Status() Status {
 	s := i.reflector.status.get()
 	s.ResourceVersion = i.processor.progress.at()
+	s.Objects = i.processor.count()
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	objects, total := i.processor.counts()
-	s.Objects = objects
 	for _, r := range i.handlers {
+		lag, age := r.lag()
 		s.Handlers = append(s.Handlers, HandlerStatus{
 			Name:   r.name,
 			Synced: r.HasSynced(),
-			Lag:    int(total - r.position.Load()),
+			Lag:    lag,
+			LagAge: age,
 			Panics: int(r.panics.Load()),
 		})
 	}

@@ -32,6 +32,8 @@ type HandlerStatus struct {
 	Synced bool
 	// Lag is how many events it has still to hear of.
 	Lag int
+	// LagAge is how long the oldest of them has waited.
+	LagAge time.Duration
 	// Panics counts its calls that panicked.
 	Panics int
 }
