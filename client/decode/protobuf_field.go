@@ -19,18 +19,21 @@ func (pl *planner) newField(sf reflect.StructField, wire string) (*field, bool) 
 	default:
 		f.size = sf.Type.Size()
 	}
-	switch wire {
-	case "varint":
+	// The Go type decides: a few numbers are tagged as bytes, and are varints.
+	switch {
+	case wire != "varint" && wire != "bytes":
+		return nil, false
+	case f.setNumber():
 		f.wire = wireVarint
-		return f, f.setNumber()
-	case "bytes":
+		return f, true
+	case wire == "bytes":
 		f.wire = wireBytes
 		return f, pl.setBytes(f)
 	}
 	return nil, false
 }
 
-// setNumber sets the shape of a field of wire type varint.
+// setNumber sets the shape of a field of numbers or truths, or returns false.
 func (f *field) setNumber() bool {
 	switch {
 	case f.typ.Kind() == reflect.Bool:
