@@ -1,6 +1,7 @@
 package client
 
 import (
+	"bufio"
 	"errors"
 	"strings"
 	"testing"
@@ -13,7 +14,7 @@ func TestJSONFramesAreBounded(t *testing.T) {
 	const limit = 1000
 	small := `{"type":"ADDED","object":{"kind":"Pod"}}`
 	body := strings.NewReader(strings.Repeat(small, 1000) + `{"type":"` + strings.Repeat("a", 100*limit))
-	next := jsonFrames(body, limit)
+	next := jsonFrames(bufio.NewReader(body), limit)
 	for i := range 1000 {
 		if eventType, object, err := next(); err != nil || eventType != "ADDED" || string(object) != `{"kind":"Pod"}` {
 			t.Fatalf("frame %d: %q, %q, %v", i, eventType, object, err)

@@ -125,9 +125,10 @@ func patchBody(req *rest.Request, patchType types.PatchType, data []byte) *rest.
 // do sends a request and returns the reply's bytes. An error that the server
 // describes with a Status is an *apierrors.StatusError.
 func do(ctx context.Context, req *rest.Request) ([]byte, error) {
-	res := req.Do(ctx)
+	var after retryAfter
+	res := req.Do(after.listening(ctx))
 	if err := res.Error(); err != nil {
-		return nil, err
+		return nil, after.complete(err)
 	}
 	return res.Raw()
 }
