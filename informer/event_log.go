@@ -54,7 +54,8 @@ const chunkSize = 64
 // A cursor that coalesces, and has fallen far behind, is moved along by append,
 // and what it has passed is merged into its backlog (backlog.go).
 type eventLog struct {
-	born time.Time
+	born  time.Time
+	slack int // coalesceAfter, less in tests
 
 	// Invariants, which valid checks (event_log_test.go):
 	//
@@ -93,7 +94,9 @@ type cursor struct {
 	next     int64  // how many of the log's events are behind the cursor
 }
 
-func newEventLog() *eventLog { return &eventLog{born: time.Now(), tail: &chunk{}} }
+func newEventLog() *eventLog {
+	return &eventLog{born: time.Now(), slack: coalesceAfter, tail: &chunk{}}
+}
 
 // append adds events, and wakes the handlers. It copies few and takes over many,
 // that is, a slice longer than chunkSize. keys is how many objects there are: a
@@ -119,7 +122,7 @@ func (l *eventLog) append(events []event, keys int) {
 	}
 	l.unread = len(l.cursors)
 	for _, c := range l.cursors {
-		if c.coalesce && l.total-c.next > int64(coalesceAfter+keys) {
+		if c.coalesce && l.total-c.next > int64(l.slack+keys) {
 			c.mergeLocked(2 * len(events))
 		}
 		signal(c.wake)
