@@ -392,7 +392,7 @@ func TestSelectorsAndNamespacesReachTheServer(t *testing.T) {
 			t.Fatal(err)
 		}
 		var deleted []string
-		r, err := k.AddHandler(informer.HandlerFuncs{DeleteFunc: func(o client.Object, _ bool) { deleted = append(deleted, o.GetName()) }})
+		r, err := k.AddHandler(informer.HandlerFuncs{DeleteFunc: func(o client.Object, _ bool) { deleted = append(deleted, o.GetName()) }}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

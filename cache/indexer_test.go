@@ -75,7 +75,7 @@ func TestChunksKeepTheirSize(t *testing.T) {
 	check := func(objects int) {
 		t.Helper()
 		st := x.state.Load()
-		if err := st.valid(); err != nil {
+		if err := x.valid(); err != nil {
 			t.Fatal(err)
 		}
 		for name, tree := range map[string]sorted{"objects": st.objects, "index": st.indexes[0].values} {

@@ -89,8 +89,9 @@ func (q *query) require(field, value string) {
 	}
 }
 
-// run yields what st has for the query, in order, until yield returns false.
-func (q *query) run(st *state, yield func(*item) bool) error {
+// run yields what st, which the caller has acquired, has for the query, in
+// order, until yield returns false.
+func (q *query) run(st *state, yield func(client.Object) bool) error {
 	at := make([]int, len(q.terms)) // the position of each term's index
 	for i, t := range q.terms {
 		if at[i] = st.indexOf(t.field); at[i] < 0 {
@@ -104,17 +105,17 @@ func (q *query) run(st *state, yield func(*item) bool) error {
 	if q.nothing {
 		return nil
 	}
-	matches := func(it *item) bool {
-		if q.namespace != "" && it.key.Namespace != q.namespace || q.name != "" && it.key.Name != q.name ||
-			q.paged && compareKeys(it.key, q.after) <= 0 {
+	matches := func(key client.ObjectKey, v *version) bool {
+		if q.namespace != "" && key.Namespace != q.namespace || q.name != "" && key.Name != q.name ||
+			q.paged && compareKeys(key, q.after) <= 0 {
 			return false
 		}
 		for i, t := range q.terms {
-			if !slices.Contains(it.values[at[i]].values, t.value) {
+			if !slices.Contains(v.values[at[i]].values, t.value) {
 				return false
 			}
 		}
-		return q.labels.Empty() || q.labels.Matches(labels.Set(it.object.GetLabels()))
+		return q.labels.Empty() || q.labels.Matches(labels.Set(v.object.GetLabels()))
 	}
 	start := client.ObjectKey{Namespace: q.namespace, Name: q.name}
 	if q.paged && compareKeys(q.after, start) > 0 {
@@ -125,10 +126,11 @@ func (q *query) run(st *state, yield func(*item) bool) error {
 		tree, value = st.indexes[at[0]].values, q.terms[0].value
 	}
 	tree.from(value, start, func(e *entry) bool {
-		if len(q.terms) > 0 && e.value != value || q.namespace != "" && e.item.key.Namespace != q.namespace {
+		if len(q.terms) > 0 && e.value != value || q.namespace != "" && e.slot.key.Namespace != q.namespace {
 			return false
 		}
-		return !matches(e.item) || yield(e.item)
+		v := e.slot.at(st.seq)
+		return !matches(e.slot.key, v) || yield(v.object)
 	})
 	return nil
 }

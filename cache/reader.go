@@ -140,8 +140,8 @@ func (s *scope) copies(disable *bool) bool {
 
 // found is an object that a list has selected.
 type found struct {
-	item *item
-	copy bool
+	object client.Object
+	copy   bool
 }
 
 func (k *KindInformer) list(ctx context.Context, timeout time.Duration, q *query, list client.ObjectList, o *client.ListOptions) error {
@@ -159,12 +159,12 @@ func (k *KindInformer) list(ctx context.Context, timeout time.Duration, q *query
 	next := ""
 	if q.limit > 0 && int64(len(items)) > q.limit {
 		items = items[:q.limit]
-		next = q.token(items[len(items)-1].item.key)
+		next = q.token(client.ObjectKeyFromObject(items[len(items)-1].object))
 	}
 	objects := make([]client.Object, len(items))
 	for i, f := range items {
-		if objects[i], err = k.view(f.item.object, client.FormOf(list), f.copy); err != nil {
-			return fmt.Errorf("cache: List %s: %s: %w", kindText(k.gvk), f.item.key, err)
+		if objects[i], err = k.view(f.object, client.FormOf(list), f.copy); err != nil {
+			return fmt.Errorf("cache: List %s: %s: %w", kindText(k.gvk), client.ObjectKeyFromObject(f.object), err)
 		}
 	}
 	if err := assignList(list, k.gvk, objects); err != nil {
@@ -177,28 +177,34 @@ func (k *KindInformer) list(ctx context.Context, timeout time.Duration, q *query
 
 // runAll runs the query on each scope, and merges what they have, up to one
 // more than the limit. The resourceVersion is that of the scope furthest behind.
-func (q *query) runAll(scopes []*scope, disableDeepCopy *bool) ([]found, string, error) {
-	var items []found
-	var resourceVersion string
+func (q *query) runAll(scopes []*scope, disableDeepCopy *bool) (items []found, resourceVersion string, err error) {
 	for i, s := range scopes {
-		st := s.indexer.state.Load()
-		copy, n := s.copies(disableDeepCopy), int64(0)
-		err := q.run(st, func(it *item) bool {
-			items = append(items, found{it, copy})
-			n++
-			return q.limit == 0 || n <= q.limit
+		copy, before := s.copies(disableDeepCopy), len(items)
+		version, err := q.runOn(s.indexer, func(o client.Object) bool {
+			items = append(items, found{o, copy})
+			return q.limit == 0 || int64(len(items)-before) <= q.limit
 		})
 		if err != nil {
 			return nil, "", err
 		}
-		if i == 0 || older(st.resourceVersion, resourceVersion) {
-			resourceVersion = st.resourceVersion
+		if i == 0 || older(version, resourceVersion) {
+			resourceVersion = version
 		}
 	}
 	if len(scopes) > 1 {
-		slices.SortFunc(items, func(a, b found) int { return compareKeys(a.item.key, b.item.key) })
+		slices.SortFunc(items, func(a, b found) int {
+			return compareKeys(client.ObjectKeyFromObject(a.object), client.ObjectKeyFromObject(b.object))
+		})
 	}
 	return items, resourceVersion, nil
+}
+
+// runOn runs the query on one state, whose resourceVersion it returns. yield
+// only collects: the state is held as short as can be.
+func (q *query) runOn(x *Indexer, yield func(client.Object) bool) (resourceVersion string, err error) {
+	st := x.acquire()
+	defer x.release(st)
+	return st.resourceVersion, q.run(st, yield)
 }
 
 // older says whether a is before b. What cannot be compared is not older.

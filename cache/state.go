@@ -1,14 +1,30 @@
 package cache
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
+	"sync/atomic"
 
 	"governor/client"
 )
 
-func (st *state) get(key client.ObjectKey) *item { return st.objects.get(key.Namespace, key) }
+// state is all that an Indexer holds at one moment. But for the count of its
+// readers, and for slots getting versions that it does not see, it never changes.
+type state struct {
+	seq             uint64 // the next state has the next one
+	resourceVersion string
+	count           int
+	table           *table
+	objects         sorted // by namespace, name
+	indexes         []index
+	readers         atomic.Int64 // who may go down the chains of slots; see Indexer.acquire
+}
+
+// next returns a state like st, to be changed and published.
+func (st *state) next() *state {
+	return &state{seq: st.seq + 1, resourceVersion: st.resourceVersion, count: st.count,
+		table: st.table, objects: st.objects, indexes: st.indexes}
+}
 
 // indexOf returns the position of the index of field, or -1.
 func (st *state) indexOf(field string) int {
@@ -18,134 +34,88 @@ func (st *state) indexOf(field string) int {
 // complete returns an error when the i-th index lacks an object.
 func (st *state) complete(i int) error {
 	if failed := st.indexes[i].failed; len(failed) > 0 {
-		return failed[0][0].item.values[i].err
+		return failed[0].entries[0].slot.at(st.seq).values[i].err
 	}
 	return nil
 }
 
-// build makes a state of items, which are in order.
-func build(items []*item, indexes []index, resourceVersion string) *state {
-	st := &state{resourceVersion: resourceVersion, count: len(items), indexes: make([]index, len(indexes))}
-	entries := make([]entry, len(items))
-	for i, it := range items {
-		entries[i] = entry{value: it.key.Namespace, item: it}
-	}
-	st.objects = newSorted(entries)
-	for i := range indexes {
-		var values, failed []entry
-		for _, it := range items {
-			for _, v := range it.values[i].values {
-				values = append(values, entry{value: v, item: it})
-			}
-			if it.values[i].err != nil {
-				failed = append(failed, entry{value: it.key.Namespace, item: it})
-			}
+// objectsOf returns the objects that entries of the value have, in the namespace
+// unless that is empty. The caller has acquired st.
+func (st *state) objectsOf(i int, value, namespace string) (out []client.Object) {
+	st.indexes[i].values.from(value, client.ObjectKey{Namespace: namespace}, func(e *entry) bool {
+		if e.value != value || namespace != "" && e.slot.key.Namespace != namespace {
+			return false
 		}
-		slices.SortFunc(values, func(a, b entry) int { return a.compare(&b) })
-		st.indexes[i] = index{field: indexes[i].field, fn: indexes[i].fn, values: newSorted(values), failed: newSorted(failed)}
-	}
-	return st
+		out = append(out, e.slot.at(st.seq).object)
+		return true
+	})
+	return out
 }
 
-// step is the change of one key: from the item that is there, to the one that
-// will be; nil when there is none.
-type step struct{ old, new *item }
-
-// update returns the state after a batch.
-func (st *state) update(put []client.Object, remove []client.ObjectKey, resourceVersion string) *state {
-	items := make([]*item, 0, len(put)+len(remove))
-	for _, key := range remove {
-		items = append(items, &item{key: key}) // without an object: gone
-	}
-	for _, o := range put {
-		items = append(items, newItem(o, st.indexes))
-	}
-	if len(items) > 1 {
-		items = lastOfEach(items)
-	}
-
-	next := &state{resourceVersion: cmp.Or(resourceVersion, st.resourceVersion), count: st.count, indexes: slices.Clone(st.indexes)}
-	steps := make([]step, 0, len(items))
-	changes := make([]change, 0, len(items))
-	for _, it := range items {
-		old := st.get(it.key)
-		switch {
-		case it.object != nil:
-			steps = append(steps, step{old: old, new: it})
-			changes = append(changes, change{entry: entry{it.key.Namespace, it}})
-			if old == nil {
-				next.count++
-			}
-		case old != nil:
-			steps = append(steps, step{old: old})
-			changes = append(changes, change{entry: entry{it.key.Namespace, it}, remove: true})
-			next.count--
+// follow brings the trees of st, which is not published yet, to what the slots
+// have that b has written for it.
+func (st *state) follow(b *batch) {
+	changes := b.changes
+	for _, s := range b.written {
+		v := s.current.Load()
+		switch is, was := v.object != nil, v.prev.Load() != nil; {
+		case is && !was:
+			st.count++
+			changes = append(changes, change{entry: entry{s.key.Namespace, s}})
+		case was && !is:
+			st.count--
+			changes = append(changes, change{entry: entry{s.key.Namespace, s}, remove: true})
 		}
 	}
-	next.objects = st.objects.apply(changes)
-	for i := range next.indexes {
-		next.indexes[i].apply(i, steps)
+	st.objects = st.objects.apply(inOrder(changes))
+	shared := true // st.indexes, with the state before
+	for i := range st.indexes {
+		var failed []change
+		changes, failed = indexChanges(i, b.written, changes[:0])
+		if len(changes) == 0 && len(failed) == 0 {
+			continue
+		}
+		if shared {
+			st.indexes, shared = slices.Clone(st.indexes), false
+		}
+		x := &st.indexes[i]
+		x.values, x.failed = x.values.apply(inOrder(changes)), x.failed.apply(inOrder(failed))
 	}
-	return next
+	b.changes = changes
 }
 
-// apply brings the index, which is the i-th, through steps.
-func (x *index) apply(i int, steps []step) {
-	values := make([]change, 0, len(steps))
-	var failed []change
-	for _, s := range steps {
-		var was, is indexed
-		if s.old != nil {
-			was = s.old.values[i]
-		}
-		if s.new != nil {
-			is = s.new.values[i]
-		}
-		for _, v := range was.values {
-			if !slices.Contains(is.values, v) {
-				values = append(values, change{entry: entry{v, s.old}, remove: true})
-			}
-		}
-		for _, v := range is.values {
-			values = append(values, change{entry: entry{v, s.new}})
-		}
-		switch {
-		case is.err != nil:
-			failed = append(failed, change{entry: entry{s.new.key.Namespace, s.new}})
-		case was.err != nil:
-			failed = append(failed, change{entry: entry{s.old.key.Namespace, s.old}, remove: true})
-		}
-	}
-	if len(values) > 1 {
-		slices.SortFunc(values, func(a, b change) int { return a.compare(&b.entry) })
-	}
-	x.values, x.failed = x.values.apply(values), x.failed.apply(failed)
-}
-
-// valid checks the invariants.
+// valid checks the invariants of the Indexer that are about one state: the
+// current one, while nobody writes.
 func (st *state) valid() error {
 	if err := st.objects.valid(); err != nil {
 		return fmt.Errorf("objects: %w", err)
 	}
-	if n := st.objects.len(); n != st.count {
-		return fmt.Errorf("%d objects, but the count is %d", n, st.count)
+	if n := st.objects.len(); n != st.count || n != st.table.live {
+		return fmt.Errorf("%d objects, but the count is %d, and the table has %d", n, st.count, st.table.live)
 	}
 	values, failed := make([]int, len(st.indexes)), make([]int, len(st.indexes))
-	for _, chunk := range st.objects {
-		for _, e := range chunk {
-			if e.value != e.item.key.Namespace || len(e.item.values) != len(st.indexes) {
-				return fmt.Errorf("%v is under %q with %d value sets", e.item.key, e.value, len(e.item.values))
+	for e := range st.objects.all() {
+		if st.table.get(e.slot.key, st.table.hash(e.slot.key)) != e.slot {
+			return fmt.Errorf("the table lacks %v", e.slot.key)
+		}
+		v := e.slot.current.Load()
+		if v.object == nil || v.seq > st.seq || e.value != e.slot.key.Namespace || len(v.values) != len(st.indexes) {
+			return fmt.Errorf("%v is under %q with %d value sets: %v of %d in %d", e.slot.key, e.value, len(v.values), v.object, v.seq, st.seq)
+		}
+		for p := v; p.prev.Load() != nil; p = p.prev.Load() {
+			if p.prev.Load().seq >= p.seq {
+				return fmt.Errorf("%v: version of %d before that of %d", e.slot.key, p.prev.Load().seq, p.seq)
 			}
-			for i, iv := range e.item.values {
-				for _, v := range iv.values {
-					if st.indexes[i].values.get(v, e.item.key) != e.item {
-						return fmt.Errorf("index %q lacks %v at %q", st.indexes[i].field, e.item.key, v)
-					}
+		}
+		for i, iv := range v.values {
+			for _, value := range iv.values {
+				if st.indexes[i].values.get(value, e.slot.key) != e.slot {
+					return fmt.Errorf("index %q lacks %v at %q", st.indexes[i].field, e.slot.key, value)
 				}
-				values[i] += len(iv.values)
-				if iv.err != nil {
-					failed[i]++
-				}
+			}
+			values[i] += len(iv.values)
+			if iv.err != nil {
+				failed[i]++
 			}
 		}
 	}
