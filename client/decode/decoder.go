@@ -29,8 +29,9 @@ type Decoder struct {
 	hasher   hasher
 	known    known
 	interner interner
-	messages *messages // nil until there is protobuf
-	parts    []sum     // scratch: of the object being decoded
+	messages *messages    // nil until there is protobuf
+	objects  *jsonObjects // nil until there is JSON
+	parts    []sum        // scratch: of the object being decoded
 }
 
 // New returns a Decoder of the objects that fresh makes, empty, one per call

@@ -1,11 +1,67 @@
 package decode
 
-import "sigs.k8s.io/json"
+import (
+	"reflect"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	kjson "sigs.k8s.io/json"
+)
+
+// jsonSource is the text that is being decoded, and what its decoders share.
+type jsonSource struct {
+	jsonCursor
+	jsonText
+	hasher   *hasher
+	interner *interner
+}
+
+func newJSONObjects(d *Decoder) *jsonObjects {
+	source := &jsonSource{hasher: &d.hasher, interner: &d.interner}
+	o := &jsonObjects{jsonSource: source, d: d, walker: newJSONWalker(source), metadata: d.hasher.salt("json metadata")}
+	o.typed = &jsonTyped{jsonSource: source, walker: o.walker, yes: new(true), no: new(false)}
+	obj := d.fresh()
+	if _, ok := obj.(runtime.Unstructured); !ok {
+		plans := &jsonPlans{hasher: &d.hasher, plans: map[reflect.Type]*jsonPlan{}}
+		o.plan = plans.plan(reflect.TypeOf(obj).Elem())
+	}
+	return o
+}
 
 func (d *Decoder) decodeJSON(data []byte) (kind string, obj Object, err error) {
-	obj = d.fresh()
-	if err := json.UnmarshalCaseSensitivePreserveInts(data, obj); err != nil {
-		return "", nil, err
+	if d.objects == nil {
+		d.objects = newJSONObjects(d)
 	}
+	d.parts = d.parts[:0]
+	obj, ok := d.objects.decode(data)
+	if !ok {
+		d.parts = d.parts[:0]
+		obj = d.fresh()
+		if kind, err = d.slowJSON(data, obj); err != nil {
+			return kind, nil, err
+		}
+	}
+	d.remember(obj, len(data))
 	return obj.GetObjectKind().GroupVersionKind().Kind, obj, nil
+}
+
+// slowJSON decodes data with sigs.k8s.io/json.
+func (d *Decoder) slowJSON(data []byte, obj Object) (kind string, err error) {
+	if u, ok := obj.(runtime.Unstructured); ok {
+		var content map[string]any
+		if err = kjson.UnmarshalCaseSensitivePreserveInts(data, &content); err == nil {
+			u.SetUnstructuredContent(content)
+		}
+	} else {
+		err = kjson.UnmarshalCaseSensitivePreserveInts(data, obj)
+	}
+	if err != nil {
+		var claimed metav1.TypeMeta
+		_ = kjson.UnmarshalCaseSensitivePreserveInts(data, &claimed) // as much as can be read
+		return claimed.Kind, err
+	}
+	if d.dropManagedFields {
+		obj.SetManagedFields(nil)
+	}
+	return "", nil
 }
