@@ -18,11 +18,13 @@ const coalesceAfter = 1024
 //	add, update       add of the newest state
 //	update, update    update from the oldest state to the newest
 //	update, delete    delete
-//	add, delete       nothing: it has never heard of the object
-//	delete, add       both, so that it hears that this is another object
+//	add, delete       both: whoever reads the Store, which is ahead of the
+//	                  handler, may have met the object, and must hear of its end
+//	delete, add       both: this may be another object
 //	resync            one, after the rest
 //
-// So its memory is bounded by the number of keys. Keys come in the order in which
+// What went before a pair is forgotten: add, delete, add is one add. So its memory
+// is bounded by the number of keys, those that came and went included. Keys come in the order in which
 // they were first behind; none is behind the end of the initial list that was
 // before it. The zero value is ready to use.
 type backlog struct {
@@ -43,16 +45,17 @@ type merged struct {
 	prev, next *merged
 	at         time.Duration // when the oldest of what was merged was appended
 
-	gone   client.Object // the object that was deleted, told first; nil: none
-	missed bool          // its final state is not known
-	put    event         // then an add or an update; without new: none
-	resync client.Object // then that again; nil: none
+	// In the order in which they are told; one without an object is none.
+	gone   event         // the delete of what the handler has heard of
+	put    event         // an add or an update
+	end    event         // the delete of what put has added
+	resync client.Object // the state again
 	synced bool          // the end of the initial list, and nothing else
 }
 
 // events is how many events m makes.
 func (m *merged) events() (n int) {
-	for _, is := range []bool{m.gone != nil, m.put.new != nil, m.resync != nil, m.synced} {
+	for _, is := range []bool{m.gone.old != nil, m.put.new != nil, m.end.old != nil, m.resync != nil, m.synced} {
 		if is {
 			n++
 		}
@@ -79,18 +82,14 @@ func (b *backlog) add(e event) {
 	}
 	b.count -= m.events()
 	m.add(e)
-	n := m.events()
-	b.count += n
-	if n == 0 {
-		b.unlink(m)
-	}
+	b.count += m.events()
 }
 
 // add merges an event of the key.
 func (m *merged) add(e event) {
 	switch e.kind {
 	case eventAdd:
-		m.put = e
+		m.put, m.end = e, event{}
 	case eventUpdate:
 		if m.put.new == nil {
 			m.put = e
@@ -100,10 +99,15 @@ func (m *merged) add(e event) {
 			m.resync = e.new
 		}
 	case eventDelete:
-		if unheard := m.put.new != nil && m.put.kind == eventAdd; !unheard {
-			m.gone, m.missed = e.old, e.flag
+		m.resync = nil
+		switch unheard := m.put.new != nil && m.put.kind == eventAdd; {
+		case !unheard:
+			m.gone, m.put = e, event{}
+		case m.gone.old != nil:
+			m.put = event{} // that the key is free has to be told anyway
+		default:
+			m.end = e
 		}
-		m.put, m.resync = event{}, nil
 	case eventResync:
 		m.resync = e.new
 	}
@@ -117,12 +121,11 @@ func (b *backlog) take(batch []event) []event {
 		m := b.first
 		b.count -= m.events()
 		b.unlink(m)
-		if m.gone != nil {
-			batch = append(batch, event{kind: eventDelete, flag: m.missed, at: m.at, old: m.gone})
-		}
-		if m.put.new != nil {
-			m.put.at = m.at
-			batch = append(batch, m.put)
+		for _, e := range []event{m.gone, m.put, m.end} {
+			if e.subject() != nil {
+				e.at = m.at
+				batch = append(batch, e)
+			}
 		}
 		if m.resync != nil {
 			batch = append(batch, event{kind: eventResync, at: m.at, old: m.resync, new: m.resync})

@@ -60,17 +60,20 @@ type HandlerOptions struct {
 	// Resync asks for an OnUpdate(obj, obj) for every object each
 	// Options.ResyncPeriod.
 	Resync bool
-	// Coalesce is for a Handler that only needs to know which objects are not
+	// Coalesce is for a Handler to which it only matters which objects are not
 	// as it last heard, not each state that they passed through: one that puts
-	// keys into a queue. If it falls far behind, by more than 1024 events and
-	// one for each object, then what it has still to hear of is merged, object
-	// by object: several updates are one, from the oldest state to the newest;
-	// an add and its updates are one add; an add and its delete are nothing. A
-	// delete is never merged with the add that follows. So its backlog is bounded by the
-	// number of objects, and its story stays legal, though objects may overtake
-	// one another. Without Coalesce a slow Handler hears of each event, in order,
-	// and its backlog, two states of an object for each event, has no bound:
-	// HandlerStatus.Lag tells.
+	// the objects' keys into a queue. If it falls far behind, by more than 1024
+	// events and one for each object, then what it has still to hear of is
+	// merged, object by object: several updates are one, from the oldest state to
+	// the newest; an add and its updates are one add; a delete stays a delete. So
+	// its backlog is bounded by the number of objects, and its story stays
+	// legal, though objects may overtake one another.
+	//
+	// It is not for one that computes something else from each state, such as an
+	// owner: nobody would hear of the owner that came and went.
+	//
+	// Without it a slow Handler hears of each event, in order, and its backlog,
+	// two states of an object for each event, has no bound: HandlerStatus tells.
 	Coalesce bool
 }
 
