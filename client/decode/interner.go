@@ -27,8 +27,8 @@ type interner struct {
 	values, oldValues   map[sum]shared
 	strings, oldStrings map[string]string
 
-	weight int // of what is young
-	bound  int // of weight
+	weight, oldWeight int // of the generations
+	bound             int // of either weight
 }
 
 func newInterner() interner {
@@ -83,7 +83,7 @@ func (in *interner) add(size int) {
 
 // age drops the old generation.
 func (in *interner) age() {
-	in.oldValues, in.oldStrings = in.values, in.strings
+	in.oldValues, in.oldStrings, in.oldWeight = in.values, in.strings, in.weight
 	in.values, in.strings, in.weight = map[sum]shared{}, map[string]string{}, 0
 }
 
@@ -93,6 +93,9 @@ func (in *interner) limit(total int) {
 	in.bound = max(minWeight, total/8)
 	if in.weight > in.bound {
 		in.age()
+	}
+	if in.oldWeight > in.bound { // there are fewer objects than before
+		in.oldValues, in.oldStrings, in.oldWeight = nil, nil, 0
 	}
 }
 

@@ -1,6 +1,7 @@
 package decode
 
 import (
+	"maps"
 	"slices"
 	"unsafe"
 
@@ -69,9 +70,15 @@ func (k *known) startList() { k.list++ }
 
 // endList forgets what was not put since startList.
 func (k *known) endList() {
+	before := len(k.objects)
 	for key, l := range k.objects {
 		if l.list != k.list {
 			k.forget(key)
 		}
+	}
+	if len(k.objects) < before/2 { // a map does not shrink by itself
+		fewer := make(map[types.NamespacedName]*last, len(k.objects))
+		maps.Copy(fewer, k.objects)
+		k.objects = fewer
 	}
 }

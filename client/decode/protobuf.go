@@ -62,7 +62,9 @@ func (m *messages) object(obj Object, data []byte) bool {
 	if m.last != nil {
 		prev = reflect.ValueOf(m.last.object).UnsafePointer()
 	}
-	if !m.message(m.root, reflect.ValueOf(obj).UnsafePointer(), prev, data) {
+	ok := m.message(m.root, reflect.ValueOf(obj).UnsafePointer(), prev, data)
+	m.last = nil // else it were kept although it is forgotten
+	if !ok {
 		return false
 	}
 	m.d.remember(obj, len(data))

@@ -208,7 +208,7 @@ func TestEqualPartsAreShared(t *testing.T) {
 
 // Contract 1 and 2: whatever came before, and nothing is changed later.
 func TestHistoriesAreDecodedAsIfEachEventWereTheFirst(t *testing.T) {
-	for seed := range uint64(8) {
+	for seed := range uint64(4) {
 		for _, typ := range []reflect.Type{reflect.TypeFor[corev1.Pod](), reflect.TypeFor[corev1.ConfigMap](), reflect.TypeFor[resourcev1.ResourceSlice](), reflect.TypeFor[admissionv1.ValidatingWebhookConfiguration]()} {
 			history(t, typ, seed)
 		}
@@ -221,7 +221,7 @@ func history(t *testing.T, typ reflect.Type, seed uint64) {
 	var objects [6]reflect.Value
 	var given []Object
 	var copies []runtime.Object
-	for range 150 {
+	for range 100 {
 		k := f.IntN(len(objects))
 		if !objects[k].IsValid() {
 			objects[k] = reflect.New(typ).Elem()
@@ -265,7 +265,7 @@ func FuzzProtobuf(f *testing.F) {
 	var real [][]byte
 	for k, typ := range kinds {
 		obj := reflect.New(typ)
-		filler.fill(obj.Elem(), 8)
+		filler.fill(obj.Elem(), 5)
 		real = append(real, marshal(f, obj.Interface()))
 		f.Add(uint8(k), real[k])
 	}
