@@ -2,7 +2,12 @@ package client
 
 import (
 	"bufio"
+	"bytes"
+	"encoding/binary"
 	"errors"
+	"fmt"
+	"os"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -26,4 +31,57 @@ func TestJSONFramesAreBounded(t *testing.T) {
 	if body.Len() < 90*limit {
 		t.Errorf("only %d bytes are left unread", body.Len())
 	}
+}
+
+// BenchmarkFrames is what an event costs before its object is decoded.
+func BenchmarkFrames(b *testing.B) {
+	pod, err := os.ReadFile("testdata/pod.json")
+	if err != nil {
+		b.Fatal(err)
+	}
+	pod = bytes.TrimSpace(pod)
+	field := func(num byte, value []byte) []byte {
+		return append(binary.AppendUvarint([]byte{num<<3 | wireBytes}, uint64(len(value))), value...)
+	}
+	envelope := append(slices.Clone(protobufMagic), field(1, append(field(1, []byte("v1")), field(2, []byte("Pod"))...))...)
+	envelope = append(envelope, field(2, pod)...) // not decoded here: any bytes will do
+	event := append(field(1, []byte("MODIFIED")), field(2, field(1, envelope))...)
+	for name, frame := range map[string][]byte{
+		"protobuf": append(binary.BigEndian.AppendUint32(nil, uint32(len(event))), event...),
+		"json":     fmt.Appendf(nil, "{\"type\":\"MODIFIED\",\"object\":%s}\n", pod),
+	} {
+		b.Run(name, func(b *testing.B) {
+			next, err := framesOf(bufio.NewReaderSize(&endless{text: frame}, streamBuffer))
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.ReportAllocs()
+			b.SetBytes(int64(len(frame)))
+			for b.Loop() {
+				eventType, object, err := next()
+				if err != nil || eventType != "MODIFIED" || len(object) < len(pod) {
+					b.Fatal(eventType, len(object), err)
+				}
+				if name == "protobuf" {
+					if _, _, err := openEnvelope(object); err != nil {
+						b.Fatal(err)
+					}
+				}
+			}
+		})
+	}
+}
+
+// endless repeats a text.
+type endless struct {
+	text []byte
+	at   int
+}
+
+func (e *endless) Read(p []byte) (n int, err error) {
+	for n < len(p) {
+		k := copy(p[n:], e.text[e.at:])
+		n, e.at = n+k, (e.at+k)%len(e.text)
+	}
+	return n, nil
 }
