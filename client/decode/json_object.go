@@ -141,7 +141,9 @@ func (o *jsonObjects) content(members []jsonMember, last *last, old map[string]a
 		switch {
 		case top && k.text == "metadata" && o.data[m.i] == '{':
 			before, _ := old["metadata"].(map[string]any)
-			v, ok = o.content(o.within, last, before, o.metadata)
+			if v, ok = o.content(o.within, last, before, o.metadata); !ok {
+				return nil, false
+			}
 		case !top && o.d.dropManagedFields && k.text == "managedFields":
 			continue
 		case o.same(m, k, salt, last):
