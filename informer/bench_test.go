@@ -46,8 +46,12 @@ func (f *flood) List(_ context.Context, _ metav1.ListOptions, yield func(client.
 	return metav1.ListMeta{ResourceVersion: "1"}, nil
 }
 
-func (f *flood) Watch(ctx context.Context, _ metav1.ListOptions) iter.Seq2[client.Event, error] {
+func (f *flood) Watch(ctx context.Context, opts metav1.ListOptions) iter.Seq2[client.Event, error] {
 	return func(yield func(client.Event, error) bool) {
+		if opts.SendInitialEvents != nil {
+			yield(client.Event{}, noStreaming())
+			return
+		}
 		for {
 			var n int
 			select {

@@ -35,6 +35,10 @@ type api struct {
 
 func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	verb, script := "list", &a.lists
+	if r.URL.Query().Get("sendInitialEvents") != "" {
+		fail(status(422, "Invalid", "sendInitialEvents is forbidden"))(w, r)
+		return
+	}
 	if r.URL.Query().Get("watch") != "" {
 		verb, script = "watch", &a.watches
 	}
@@ -314,17 +318,16 @@ func TestHTTPUndecodableObject(t *testing.T) {
 		}
 		a := &api{
 			lists: []http.HandlerFunc{
-				listOf("10", configMap("a", "3")),
-				answer(200, map[string]any{"apiVersion": "v1", "kind": "ConfigMapList", "metadata": map[string]any{"resourceVersion": "11"}, "items": []any{configMap("a", "3"), bad}}),
-				listOf("12", configMap("a", "3"), configMap("b", "12")),
+				answer(200, map[string]any{"apiVersion": "v1", "kind": "ConfigMapList", "metadata": map[string]any{"resourceVersion": "11"}, "items": []any{bad, configMap("a", "3")}}),
 			},
-			watches: []http.HandlerFunc{frames(open, frame{"ADDED", bad}), frames(open)},
+			watches: []http.HandlerFunc{frames(open, frame{"MODIFIED", bad}, frame{"ADDED", configMap("c", "12")})},
 		}
 		story(t, a, time.Minute, func(i *informer.Informer, h *heard) {
-			a.want(t, `list "0"`, `watch "10"`, `list "10"`, `list "10"`, `watch "12"`)
-			h.want(t, "add a/3", "add b/12")
-			if err := i.Status().LastError; err != nil {
-				t.Errorf("the error stays: %v", err)
+			a.want(t, `list "0"`, `watch "11"`)
+			h.want(t, "add a/3", "add c/12")
+			s := i.Status()
+			if s.UnreadObjects != 1 || !strings.Contains(s.Unread[0].Err.Error(), "decode ConfigMap ns/b") {
+				t.Errorf("status %+v", s)
 			}
 		})
 	})

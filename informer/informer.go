@@ -171,7 +171,7 @@ func (i *Informer) WaitFor(ctx context.Context, resourceVersion string) error {
 
 // Status says how the Informer is.
 func (i *Informer) Status() Status {
-	s := i.reflector.status.get()
+	s := i.reflector.getStatus()
 	s.ResourceVersion = i.processor.progress.at()
 	s.Objects = i.processor.count()
 	i.mu.Lock()
