@@ -10,6 +10,10 @@ import (
 // maxQueued is how many deltas wait in a DeltaFIFO before Push does.
 const maxQueued = 4096
 
+// keptDeltas is how many deltas an idle DeltaFIFO has room for, at most, in each of
+// its two slices.
+const keptDeltas = 256
+
 // DeltaType says what a Delta is.
 type DeltaType int
 
@@ -119,6 +123,9 @@ func (f *DeltaFIFO) Pop(ctx context.Context, buffer []Delta) ([]Delta, error) {
 		f.mu.Lock()
 		batch := f.queue
 		if len(batch) > 0 {
+			if cap(buffer) > keptDeltas && cap(buffer) > 8*len(batch) {
+				buffer = nil // of a burst that is over
+			}
 			f.queue = buffer[:0]
 			signal(f.space)
 		}
