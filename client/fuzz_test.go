@@ -18,8 +18,13 @@ import (
 
 // bodies returns a client whose every request is answered with *body.
 func bodies(t testing.TB, body *[]byte) *server {
+	return bodiesOf(t, func() io.Reader { return bytes.NewReader(*body) })
+}
+
+// bodiesOf returns a client whose every request is answered with a next body.
+func bodiesOf(t testing.TB, next func() io.Reader) *server {
 	cfg := &rest.Config{Host: "http://server", Transport: roundTripper(func(*http.Request) (*http.Response, error) {
-		return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(bytes.NewReader(*body))}, nil
+		return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(next())}, nil
 	})}
 	c, err := client.New(cfg, &client.Options{Scheme: testScheme(t), Mapper: testMapper()})
 	if err != nil {

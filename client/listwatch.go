@@ -152,7 +152,8 @@ func (l *ListWatch) stream(ctx context.Context, opts metav1.ListOptions, read fu
 	if opts.Watch {
 		req = l.Resource.request(http.MethodGet, l.Namespace)
 	}
-	req = params(req, &opts).Timeout(0).MaxRetries(0)
+	// Nor is the stream compressed: see the package's comment.
+	req = params(req, &opts).Timeout(0).MaxRetries(0).SetHeader("Accept-Encoding", "identity")
 	var after retryAfter
 	body, err := req.Stream(after.listening(ctx))
 	if err != nil {
