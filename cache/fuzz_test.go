@@ -180,8 +180,8 @@ func readWhile(t *testing.T, x *Indexer, done <-chan struct{}) {
 		default:
 		}
 		st, newest := x.acquire(), 0
-		for e := range st.objects.all() {
-			newest = max(newest, atoi(e.slot.at(st.seq).object.GetResourceVersion()))
+		for p := range st.all() {
+			newest = max(newest, atoi(p.at(st.seq).object.GetResourceVersion()))
 		}
 		x.release(st)
 		if rv := atoi(st.resourceVersion); newest > rv || rv < last {

@@ -11,8 +11,8 @@ import (
 type index struct {
 	field  string
 	fn     client.IndexerFunc
-	values sorted // by value, namespace, name
-	failed sorted // the slots of objects on which fn panicked, by namespace, name
+	values *table[sorted] // the bucket of each value; empty ones go with the next writes
+	failed sorted         // the places of objects on which fn panicked
 }
 
 // of runs the index function; a panic becomes an error.
@@ -30,6 +30,23 @@ func (x *index) of(o client.Object) (v indexed) {
 	return indexed{values: values}
 }
 
+// bucket returns the bucket of a value, or nil.
+func (x *index) bucket(value string) *bucket {
+	key := client.ObjectKey{Name: value}
+	return x.values.get(key, x.values.hash(key))
+}
+
+// add returns the bucket of a value, and makes it if there is none.
+func (x *index) add(value string) *bucket {
+	b := x.bucket(value)
+	if b == nil {
+		b = &bucket{key: client.ObjectKey{Name: value}}
+		b.hash = x.values.hash(b.key)
+		x.values = x.values.add(b)
+	}
+	return b
+}
+
 // sameValues says that no index has to change when b comes in place of a.
 func sameValues(a, b []indexed) bool {
 	return slices.EqualFunc(a, b, func(a, b indexed) bool {
@@ -37,26 +54,21 @@ func sameValues(a, b []indexed) bool {
 	})
 }
 
-// indexChanges appends what written slots change in the i-th index to values,
-// and returns what they change among those that it lacks.
-func indexChanges(i int, written []*slot, values []change) (_, failed []change) {
-	for _, s := range written {
-		now := s.current.Load()
-		before := now.prev.Load()
-		was, is := before.indexed(i), now.indexed(i)
-		for _, v := range was.values {
-			if !slices.Contains(is.values, v) {
-				values = append(values, change{entry: entry{v, s}, remove: true})
-			}
+// valid checks that the index has as many entries, and lacks as many objects.
+func (x *index) valid(seq uint64, entries, failed int) error {
+	for i := range x.values.cells {
+		b := x.values.cells[i].slot.Load()
+		if b == nil {
+			continue
 		}
-		for _, v := range is.values {
-			if !slices.Contains(was.values, v) {
-				values = append(values, change{entry: entry{v, s}})
-			}
+		s := b.at(seq)
+		if err := s.valid(); err != nil {
+			return fmt.Errorf("value %q: %w", b.key.Name, err)
 		}
-		if (was.err != nil) != (is.err != nil) {
-			failed = append(failed, change{entry: entry{s.key.Namespace, s}, remove: is.err == nil})
-		}
+		entries -= s.len()
 	}
-	return values, failed
+	if f := x.failed.len(); entries != 0 || f != failed {
+		return fmt.Errorf("%d entries too few, %d failed, want %d", entries, f, failed)
+	}
+	return x.failed.valid()
 }

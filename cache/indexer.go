@@ -53,16 +53,25 @@ type Indexer struct {
 	state atomic.Pointer[state]
 	due   atomic.Bool // an earlier state has lost its last reader
 
-	mu    sync.Mutex // serialises writers; readers do not wait for it
-	past  []*state   // +checklocks:mu
-	links []*version // +checklocks:mu
-	batch batch      // +checklocks:mu
+	mu      sync.Mutex // serialises writers; readers do not wait for it
+	past    []*state   // +checklocks:mu
+	links   []link     // +checklocks:mu
+	emptied []emptied  // +checklocks:mu; buckets without places, by seq
+	batch   batch      // +checklocks:mu
+}
+
+// emptied is a bucket of an index that has no places from seq on. It stays in
+// the table, where readers of earlier states find it, as long as there are such.
+type emptied struct {
+	seq    uint64
+	field  string
+	bucket *bucket
 }
 
 // NewIndexer returns an empty Indexer.
 func NewIndexer() *Indexer {
 	x := &Indexer{}
-	x.state.Store(&state{table: newTable(0)})
+	x.state.Store(&state{table: newTable[stored](0)})
 	return x
 }
 
@@ -72,19 +81,19 @@ func NewIndexer() *Indexer {
 // the one before, and knows when that was cut: after the version was published.
 func (x *Indexer) Get(key client.ObjectKey) client.Object {
 	st := x.state.Load()
-	s := st.table.get(key, st.table.hash(key))
-	if s == nil {
+	p := st.get(key)
+	if p == nil {
 		return nil
 	}
-	v := s.current.Load()
+	v := p.current.Load()
 	if v.seq <= st.seq || v.seq <= x.state.Load().seq {
-		return v.object
+		return v.value.object
 	}
 	if prev := v.prev.Load(); prev != nil {
-		return prev.object
+		return prev.value.object
 	}
 	if v.seq <= x.state.Load().seq {
-		return v.object // published meanwhile, and prev was cut
+		return v.value.object // published meanwhile, and prev was cut
 	}
 	return nil // a new key, which is not published yet
 }
@@ -95,9 +104,11 @@ func (x *Indexer) List() []client.Object {
 	st := x.acquire()
 	defer x.release(st)
 	out := make([]client.Object, 0, st.count)
-	for _, c := range st.objects {
-		for i := range c.entries {
-			out = append(out, c.entries[i].slot.at(st.seq).object)
+	for _, b := range st.spaces {
+		for _, c := range b.at(st.seq) {
+			for _, p := range c.places {
+				out = append(out, p.at(st.seq).object)
+			}
 		}
 	}
 	return out
@@ -117,7 +128,17 @@ func (x *Indexer) ByIndex(field, value, namespace string) ([]client.Object, erro
 	if err := st.complete(i); err != nil {
 		return nil, err
 	}
-	return st.objectsOf(i, value, namespace), nil
+	var out []client.Object
+	if b := st.indexes[i].bucket(value); b != nil {
+		b.at(st.seq).from(client.ObjectKey{Namespace: namespace}, func(p *place) bool {
+			if namespace != "" && p.key.Namespace != namespace {
+				return false
+			}
+			out = append(out, p.at(st.seq).object)
+			return true
+		})
+	}
+	return out, nil
 }
 
 // Len returns how many objects there are.
@@ -139,14 +160,13 @@ func (x *Indexer) Update(put []client.Object, remove []client.ObjectKey, resourc
 	x.mu.Lock()
 	defer x.tidy()
 	defer x.mu.Unlock()
-	next := x.state.Load().next()
-	next.resourceVersion = cmp.Or(resourceVersion, next.resourceVersion)
-	b := &x.batch
-	b.prepare(put, next.indexes)
-	b.put(next)
-	b.remove(next, remove)
-	next.follow(b)
-	x.publishLocked(next)
+	b := x.beginLocked()
+	b.next.resourceVersion = cmp.Or(resourceVersion, b.next.resourceVersion)
+	b.prepare(put)
+	b.put()
+	b.remove(remove)
+	b.index()
+	x.publishLocked()
 	return nil
 }
 
@@ -155,14 +175,13 @@ func (x *Indexer) Replace(objects []client.Object, resourceVersion string) error
 	x.mu.Lock()
 	defer x.tidy()
 	defer x.mu.Unlock()
-	next := x.state.Load().next()
-	next.resourceVersion = resourceVersion
-	b := &x.batch
-	b.prepare(objects, next.indexes)
-	b.put(next)
-	b.removeOthers(next)
-	next.follow(b)
-	x.publishLocked(next)
+	b := x.beginLocked()
+	b.next.resourceVersion = resourceVersion
+	b.prepare(objects)
+	b.put()
+	b.removeOthers()
+	b.index()
+	x.publishLocked()
 	return nil
 }
 
@@ -176,25 +195,24 @@ func (x *Indexer) AddIndex(field string, fn client.IndexerFunc) error {
 	x.mu.Lock()
 	defer x.tidy()
 	defer x.mu.Unlock()
-	next := x.state.Load().next()
-	if next.indexOf(field) >= 0 {
+	b := x.beginLocked()
+	if b.next.indexOf(field) >= 0 {
 		return fmt.Errorf("field %q has an index already", field)
 	}
-	added := index{field: field, fn: fn}
-	said := make([]indexed, 0, next.count)
-	for e := range next.objects.all() {
-		v := added.of(e.slot.current.Load().object)
+	added := index{field: field, fn: fn, values: newTable[sorted](0)}
+	said := make([]indexed, 0, b.next.count)
+	for p := range b.next.all() {
+		stored, _ := p.last()
+		v := added.of(stored.object)
 		if v.err != nil {
 			return v.err
 		}
 		said = append(said, v)
 	}
-	next.indexes = append(slices.Clip(next.indexes), added)
-	x.batch.reindex(next, func(n int, values []indexed) []indexed {
-		return append(slices.Clip(values), said[n])
-	})
-	next.follow(&x.batch)
-	x.publishLocked(next)
+	b.next.indexes = append(slices.Clip(b.next.indexes), added)
+	b.reindex(func(n int, values []indexed) []indexed { return append(slices.Clip(values), said[n]) })
+	b.index()
+	x.publishLocked()
 	return nil
 }
 
@@ -203,17 +221,15 @@ func (x *Indexer) removeIndex(field string) {
 	x.mu.Lock()
 	defer x.tidy()
 	defer x.mu.Unlock()
-	next := x.state.Load().next()
-	i := next.indexOf(field)
-	next.indexes = slices.Delete(slices.Clone(next.indexes), i, i+1)
-	// The other trees are right as they are: nothing to follow.
-	x.batch.reindex(next, func(_ int, values []indexed) []indexed {
-		return slices.Delete(slices.Clone(values), i, i+1)
-	})
-	x.publishLocked(next)
+	b := x.beginLocked()
+	i := b.next.indexOf(field)
+	b.next.indexes = slices.Delete(slices.Clone(b.next.indexes), i, i+1)
+	// What is in buckets stays as it is.
+	b.reindex(func(_ int, values []indexed) []indexed { return slices.Delete(slices.Clone(values), i, i+1) })
+	x.publishLocked()
 }
 
-// valid checks the invariants.
+// valid checks the invariants, while nobody writes.
 func (x *Indexer) valid() error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -221,23 +237,57 @@ func (x *Indexer) valid() error {
 	if err := st.valid(); err != nil {
 		return err
 	}
-	linked := make(map[*version]bool, len(x.links))
-	for n, v := range x.links {
-		if n > 0 && x.links[n-1].seq > v.seq {
-			return fmt.Errorf("links: %d before %d", x.links[n-1].seq, v.seq)
+	linked := make(map[any]bool, len(x.links))
+	for n, l := range x.links {
+		if n > 0 && x.links[n-1].seq > l.seq || l.seq > st.seq {
+			return fmt.Errorf("links: %d after %d in %d", l.seq, x.links[max(n-1, 0)].seq, st.seq)
 		}
-		linked[v] = true
+		linked[l.version] = true
 	}
 	for n, p := range x.past {
 		if p.seq >= st.seq || n > 0 && x.past[n-1].seq >= p.seq {
-			return fmt.Errorf("past: %d before %d", x.past[n-1].seq, p.seq)
+			return fmt.Errorf("past: %d after %d in %d", p.seq, x.past[max(n-1, 0)].seq, st.seq)
 		}
 	}
-	for e := range st.objects.all() {
-		for v := e.slot.current.Load(); v.prev.Load() != nil; v = v.prev.Load() {
-			if !linked[v] {
-				return fmt.Errorf("%v: the version of %d has one before it, which will never be cut", e.slot.key, v.seq)
+	for p := range st.all() {
+		if err := validChain(p, st.seq, linked); err != nil {
+			return err
+		}
+	}
+	for _, b := range st.spaces {
+		if err := validChain(b, st.seq, linked); err != nil {
+			return err
+		}
+	}
+	for i := range st.indexes {
+		values := st.indexes[i].values
+		for c := range values.cells {
+			b := values.cells[c].slot.Load()
+			if b == nil || b == values.gone {
+				continue
 			}
+			if err := validChain(b, st.seq, linked); err != nil {
+				return err
+			}
+			listed := slices.ContainsFunc(x.emptied, func(e emptied) bool { return e.bucket == b })
+			if now, _ := b.last(); len(now) == 0 && !listed {
+				return fmt.Errorf("index %q keeps the empty bucket of %q for ever", st.indexes[i].field, b.key.Name)
+			}
+		}
+	}
+	return nil
+}
+
+func validChain[V any](s *slot[V], seq uint64, linked map[any]bool) error {
+	for v := s.current.Load(); v != nil; v = v.prev.Load() {
+		prev := v.prev.Load()
+		switch {
+		case v.seq > seq:
+			return fmt.Errorf("%v: a version of %d in %d", s.key, v.seq, seq)
+		case prev != nil && prev.seq >= v.seq:
+			return fmt.Errorf("%v: a version of %d before one of %d", s.key, prev.seq, v.seq)
+		case prev != nil && !linked[v]:
+			return fmt.Errorf("%v: the version of %d has one before it, which will never be cut", s.key, v.seq)
 		}
 	}
 	return nil

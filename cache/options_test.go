@@ -15,6 +15,7 @@ import (
 	"governor/envtest"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 )
@@ -124,8 +125,8 @@ func TestAllOtherNamespaces(t *testing.T) {
 		if got := strings.Join(names(t, &list), " "); got != "ns1/p0 ns1/p6 ns2/p1 ns2/p3 ns2/p5 ns2/p7 ns2/p9" {
 			t.Errorf("got %s", got)
 		}
-		if got := s.seen(); !slices.Contains(got, "LIST /api/v1/pods fieldSelector=metadata.namespace!=ns1") ||
-			!slices.Contains(got, "LIST /api/v1/namespaces/ns1/pods labelSelector=app=x") {
+		if got := s.seen(); !slices.Contains(got, "STREAM /api/v1/pods fieldSelector=metadata.namespace!=ns1") ||
+			!slices.Contains(got, "STREAM /api/v1/namespaces/ns1/pods labelSelector=app=x") {
 			t.Errorf("requests: %v", got)
 		}
 	})
@@ -140,7 +141,7 @@ func TestFieldSelectorOfOneNamespace(t *testing.T) {
 		if err := c.List(t.Context(), &list); err != nil || len(list.Items) != 5 {
 			t.Errorf("%v, %v", names(t, &list), err)
 		}
-		if got, want := s.seen()[0], "LIST /api/v1/namespaces/ns1/pods fieldSelector=metadata.namespace=ns1"; got != want {
+		if got, want := s.seen()[0], "STREAM /api/v1/namespaces/ns1/pods fieldSelector=metadata.namespace=ns1"; got != want {
 			t.Errorf("request %q, want %q", got, want)
 		}
 	})
@@ -200,11 +201,11 @@ func TestTransform(t *testing.T) {
 			"another type": func(client.Object) (client.Object, error) { return &corev1.Secret{}, nil },
 			"an error":     func(client.Object) (client.Object, error) { return nil, errors.New("refused") },
 		} {
-			_, c := tenPods(t, &Options{SyncTimeout: time.Second, DefaultTransform: bad,
+			_, c := tenPods(t, &Options{DefaultTransform: bad,
 				DefaultWatchErrorHandler: func(context.Context, error) {}})
 			err := c.Get(t.Context(), key("ns1", "p0"), p)
-			if e, ok := errors.AsType[*NotSyncedError](err); !ok || e.LastError == nil || !strings.Contains(err.Error(), "transform") {
-				t.Errorf("%s: %v", name, err)
+			if err == nil || apierrors.IsNotFound(err) || !strings.Contains(err.Error(), "transform") {
+				t.Errorf("%s: %v, want that it exists, but the transform function failed (contract 2)", name, err)
 			}
 		}
 	})

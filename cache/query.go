@@ -105,7 +105,7 @@ func (q *query) run(st *state, yield func(client.Object) bool) error {
 	if q.nothing {
 		return nil
 	}
-	matches := func(key client.ObjectKey, v *version) bool {
+	matches := func(key client.ObjectKey, v stored) bool {
 		if q.namespace != "" && key.Namespace != q.namespace || q.name != "" && key.Name != q.name ||
 			q.paged && compareKeys(key, q.after) <= 0 {
 			return false
@@ -121,16 +121,20 @@ func (q *query) run(st *state, yield func(client.Object) bool) error {
 	if q.paged && compareKeys(q.after, start) > 0 {
 		start = q.after
 	}
-	tree, value := st.objects, start.Namespace
+	from := st.from
 	if len(q.terms) > 0 {
-		tree, value = st.indexes[at[0]].values, q.terms[0].value
+		from = func(key client.ObjectKey, yield func(*place) bool) {
+			if b := st.indexes[at[0]].bucket(q.terms[0].value); b != nil {
+				b.at(st.seq).from(key, yield)
+			}
+		}
 	}
-	tree.from(value, start, func(e *entry) bool {
-		if len(q.terms) > 0 && e.value != value || q.namespace != "" && e.slot.key.Namespace != q.namespace {
+	from(start, func(p *place) bool {
+		if q.namespace != "" && p.key.Namespace != q.namespace {
 			return false
 		}
-		v := e.slot.at(st.seq)
-		return !matches(e.slot.key, v) || yield(v.object)
+		v := p.at(st.seq)
+		return !matches(p.key, v) || yield(v.object)
 	})
 	return nil
 }

@@ -118,7 +118,14 @@ func (k *KindInformer) get(ctx context.Context, timeout time.Duration, key clien
 	s := scopes[0] // a namespace, or no namespace, is in one scope
 	stored := s.indexer.Get(key)
 	if stored == nil {
-		return apierrors.NewNotFound(k.resource, key.Name)
+		if u, unread := s.informer.Unread(key); unread {
+			// Not %w: what the Transform function says may be a NotFound.
+			return fmt.Errorf("cache: Get %s %s: it exists, but could not be read: %v", kindText(k.gvk), key, u.Err)
+		}
+		// It may have become readable between the two looks.
+		if stored = s.indexer.Get(key); stored == nil {
+			return apierrors.NewNotFound(k.resource, key.Name)
+		}
 	}
 	v, err := k.view(stored, client.FormOf(obj), s.copies(o.UnsafeDisableDeepCopy))
 	if err == nil {

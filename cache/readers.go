@@ -28,57 +28,88 @@ func (x *Indexer) release(st *state) {
 	}
 }
 
-// publishLocked makes next, for which x.batch has written, what readers see.
+// beginLocked begins a write.
 //
 // +checklocks:x.mu
-func (x *Indexer) publishLocked(next *state) {
-	b := &x.batch
-	old := x.state.Load()
-	x.state.Store(next)
+func (x *Indexer) beginLocked() *batch {
+	x.batch.reset() // an error or a panic may have left something
+	x.batch.next = x.state.Load().next()
+	return &x.batch
+}
+
+// publishLocked makes the state that x.batch has made what readers see.
+//
+// +checklocks:x.mu
+func (x *Indexer) publishLocked() {
+	b, old := &x.batch, x.state.Load()
+	x.state.Store(b.next)
 	// From here on nobody acquires old.
-	for _, s := range b.written {
-		v := s.current.Load()
-		if v.prev.Load() != nil {
-			x.links = append(x.links, v)
-		}
-		if v.object == nil {
-			next.table.remove(s)
+	for _, p := range b.written {
+		if now, _ := p.last(); now.object == nil {
+			b.next.table.remove(p)
 		}
 	}
+	x.links = append(x.links, b.links...)
+	x.emptied = append(x.emptied, b.emptied...)
 	b.reset()
 	if old.readers.Load() > 0 {
 		x.past = append(x.past, old)
 	}
 	links := x.trimLocked()
-	unlink(links)
+	cutAll(links)
 	if x.links == nil && cap(links) <= maxScratch {
 		x.links = links[:0] // spares the next write an allocation
 	}
+	x.dropEmptiedLocked()
+}
+
+// oldestLocked returns the seq of the oldest state that may have readers.
+//
+// +checklocks:x.mu
+func (x *Indexer) oldestLocked() uint64 {
+	if len(x.past) > 0 {
+		return x.past[0].seq
+	}
+	return x.state.Load().seq
 }
 
 // trimLocked takes from links what no reader needs any more, to be cut: the
 // versions that the oldest state with readers has, since a reader stops there.
 //
 // +checklocks:x.mu
-func (x *Indexer) trimLocked() []*version {
+func (x *Indexer) trimLocked() []link {
 	x.past = slices.DeleteFunc(x.past, func(st *state) bool { return st.readers.Load() == 0 })
-	links := x.links
-	if len(x.past) == 0 {
-		x.links = nil
-		return links
-	}
-	oldest := x.past[0].seq
-	n, _ := slices.BinarySearchFunc(links, oldest+1, func(v *version, seq uint64) int { return cmp.Compare(v.seq, seq) })
+	oldest, links := x.oldestLocked(), x.links
+	n, _ := slices.BinarySearchFunc(links, oldest+1, func(l link, seq uint64) int { return cmp.Compare(l.seq, seq) })
 	x.links = links[n:]
-	return links[:n:n]
+	if n == len(links) {
+		x.links = nil
+	}
+	return links[:n]
 }
 
-// unlink parts versions from those before them.
-func unlink(links []*version) {
-	for _, v := range links {
-		v.prev.Store(nil)
+func cutAll(links []link) {
+	for _, l := range links {
+		l.version.cut()
 	}
 	clear(links) // the array may live on
+}
+
+// dropEmptiedLocked takes buckets that are empty for every reader from their indexes.
+//
+// +checklocks:x.mu
+func (x *Indexer) dropEmptiedLocked() {
+	st, oldest := x.state.Load(), x.oldestLocked()
+	n := 0
+	for ; n < len(x.emptied) && x.emptied[n].seq <= oldest; n++ {
+		e := x.emptied[n]
+		i := st.indexOf(e.field)
+		still := e.bucket.current.Load().seq == e.seq // or it is the turn of a later one, or of none
+		if still && i >= 0 && st.indexes[i].bucket(e.bucket.key.Name) == e.bucket {
+			st.indexes[i].values.remove(e.bucket)
+		}
+	}
+	x.emptied = slices.Delete(x.emptied, 0, n)
 }
 
 // tidy cuts what no reader needs any more, if that is due. Whoever has the lock
@@ -88,6 +119,6 @@ func (x *Indexer) tidy() {
 		x.due.Store(false)
 		links := x.trimLocked()
 		x.mu.Unlock()
-		unlink(links) // without the lock: no write waits for it
+		cutAll(links) // without the lock: no write waits for it
 	}
 }
