@@ -48,6 +48,9 @@ type Delta struct {
 	UnreadKeys []client.ObjectKey
 	// ResourceVersion is the server's after the step; empty means that it is not known.
 	ResourceVersion string
+
+	// taken is called when the Store has taken the delta; nil: nobody waits for that.
+	taken func()
 }
 
 // DeltaFIFO hands deltas from a Reflector to one consumer, in the order in

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"governor/client"
 )
 
 // Informer keeps a Store true and tells Handlers. Its methods are safe for
@@ -167,6 +169,13 @@ func (i *Informer) WaitFor(ctx context.Context, resourceVersion string) error {
 		return fmt.Errorf("wait for %s: %w", i.options.name(), err)
 	}
 	return nil
+}
+
+// Unread says whether the server has an object, or a state of it, that could not
+// be read. One that neither the Store has nor Unread knows does not exist, if
+// Unread is asked first.
+func (i *Informer) Unread(key client.ObjectKey) (UnreadObject, bool) {
+	return i.reflector.unread.get(key)
 }
 
 // Status says how the Informer is.

@@ -49,11 +49,21 @@ func (r *Reflector) replace(ctx context.Context, c *collection, asked, got strin
 	if isVersion(asked) && older(got, asked) {
 		return errWentBack
 	}
-	if err := r.fifo.Push(ctx, c.replaced(got)); err != nil {
+	for _, u := range c.unread {
+		r.missed(ctx, u)
+	}
+	d := c.replaced(got)
+	d.taken = r.unread.mendingAllBut(c.unread, r.metrics.Unread)
+	if err := r.fifo.Push(ctx, d); err != nil {
 		return err
 	}
 	r.position = position{resourceVersion: got, ordered: isVersion(got)}
-	r.listed(ctx, c)
+	r.retryAt = time.Time{}
+	for _, u := range c.unread {
+		if u.retry() {
+			r.planRetry()
+		}
+	}
 	return nil
 }
 

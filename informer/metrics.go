@@ -3,8 +3,8 @@ package informer
 import "time"
 
 // Metrics is told what an Informer costs, as it happens; what it is at a moment,
-// Status says. Calls come from one goroutine, and must not block. Upstream:
-// client-go's cache.MetricsProvider.
+// Status says. Calls may come at the same time. They must not block, nor call the
+// Informer. Upstream: client-go's cache.MetricsProvider.
 type Metrics interface {
 	// Listed follows each list, streaming ones included: how long it took, and
 	// how many objects there were, or why it failed.

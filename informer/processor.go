@@ -51,6 +51,11 @@ func (p *processor) process(batch []Delta) error {
 		if err != nil {
 			return &ObjectError{Op: "store", Err: err}
 		}
+		for i := range batch[:n] {
+			if taken := batch[i].taken; taken != nil {
+				taken()
+			}
+		}
 		batch = batch[n:]
 	}
 	return nil

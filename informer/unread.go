@@ -51,16 +51,29 @@ func (u UnreadObject) stub() client.Object {
 	}}
 }
 
-// unread are the objects that could not be read. The zero value is ready to use.
-type unread struct {
-	mu    sync.Mutex
-	byKey map[client.ObjectKey]unreadEntry // +checklocks:mu
+// retry says that the Transform function is to try again.
+func (u UnreadObject) retry() bool {
+	_, is := errors.AsType[*ObjectError](u.Err)
+	return is
 }
 
-// unreadEntry is one of them. Those past maxUnread have no Err.
+// errNotDescribed stands for the error of an object past maxUnread.
+var errNotDescribed = fmt.Errorf("there are more than %d such objects, only the first are described", maxUnread)
+
+// unread are the objects that could not be read. One is among them before the
+// position passes its state, and until the Store has a later one: so that
+// whoever does not find it in the Store finds it here. The zero value is ready
+// to use.
+type unread struct {
+	mu    sync.Mutex
+	seq   int64                             // +checklocks:mu; of the last entry
+	byKey map[client.ObjectKey]*unreadEntry // +checklocks:mu
+}
+
 type unreadEntry struct {
 	UnreadObject
-	retry bool // the Transform function is to try again
+	seq   int64
+	again bool // the Transform function is to try again
 }
 
 // add notes an object. It says whether this is worth a report: one of the first,
@@ -70,37 +83,70 @@ func (s *unread) add(u UnreadObject) (isNews bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.byKey == nil {
-		s.byKey = make(map[client.ObjectKey]unreadEntry)
+		s.byKey = make(map[client.ObjectKey]*unreadEntry)
 	}
-	_, retry := errors.AsType[*ObjectError](u.Err)
-	known, was := s.byKey[u.Key]
-	if u.Since = known.Since; !was {
+	s.seq++
+	retry := u.retry()
+	known := s.byKey[u.Key]
+	if known != nil {
+		u.Since = known.Since
+	} else {
 		u.Since = time.Now()
 	}
-	if described := known.Err != nil || !was && len(s.byKey) < maxUnread; !described {
-		u.Err = nil
+	if described := known != nil && known.Err != errNotDescribed || known == nil && len(s.byKey) < maxUnread; !described {
+		u.Err = errNotDescribed
 	}
-	s.byKey[u.Key] = unreadEntry{u, retry}
-	return u.Err != nil && (known.Err == nil || retry || u.ResourceVersion != known.ResourceVersion)
+	s.byKey[u.Key] = &unreadEntry{u, s.seq, retry}
+	return u.Err != errNotDescribed && (known == nil || retry || u.ResourceVersion != known.ResourceVersion)
 }
 
-// mended forgets an object that was read, or is gone. It says whether it was known.
-func (s *unread) mended(key client.ObjectKey) bool {
+// get returns one of them.
+func (s *unread) get(key client.ObjectKey) (u UnreadObject, is bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_, was := s.byKey[key]
-	delete(s.byKey, key)
-	return was
+	if e := s.byKey[key]; e != nil {
+		return e.UnreadObject, true
+	}
+	return u, false
 }
 
-// retain forgets all that are not among those of a whole list.
-func (s *unread) retain(listed map[client.ObjectKey]UnreadObject) {
+// mending returns what is to be called when the Store has a readable state of an
+// object, or knows that it is gone; nil if there is nothing to mend.
+func (s *unread) mending(key client.ObjectKey, mended func(left int)) func() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	maps.DeleteFunc(s.byKey, func(key client.ObjectKey, _ unreadEntry) bool {
-		_, still := listed[key]
-		return !still
-	})
+	if s.byKey[key] == nil {
+		return nil
+	}
+	seq := s.seq
+	return func() {
+		mended(s.remove(func(e *unreadEntry) bool { return e.Key == key && e.seq <= seq }))
+	}
+}
+
+// mendingAllBut is the same for all objects but those that a list has found unread.
+func (s *unread) mendingAllBut(listed map[client.ObjectKey]UnreadObject, mended func(left int)) func() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.byKey) == 0 {
+		return nil
+	}
+	seq := s.seq
+	return func() {
+		mended(s.remove(func(e *unreadEntry) bool {
+			_, still := listed[e.Key]
+			return !still && e.seq <= seq
+		}))
+	}
+}
+
+// remove forgets some, unless they have become unread once more meanwhile. It
+// returns how many are left.
+func (s *unread) remove(which func(*unreadEntry) bool) (left int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	maps.DeleteFunc(s.byKey, func(_ client.ObjectKey, e *unreadEntry) bool { return which(e) })
+	return len(s.byKey)
 }
 
 // untransformed says whether there are some that are to be transformed again.
@@ -108,7 +154,7 @@ func (s *unread) untransformed() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, u := range s.byKey {
-		if u.retry {
+		if u.again {
 			return true
 		}
 	}
@@ -121,7 +167,7 @@ func (s *unread) describe() (first []UnreadObject, total int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, u := range s.byKey {
-		if u.Err != nil {
+		if u.Err != errNotDescribed {
 			first = append(first, u.UnreadObject)
 		}
 	}
@@ -137,33 +183,12 @@ func (s *unread) total() int {
 	return len(s.byKey)
 }
 
-// missed reports an object that could not be read.
+// missed notes and reports an object that could not be read.
 func (r *Reflector) missed(ctx context.Context, u UnreadObject) {
 	if r.unread.add(u) {
 		r.onError(ctx, fmt.Errorf("%s: %w", r.options.name(), u.Err))
 	}
 	r.metrics.Unread(r.unread.total())
-}
-
-// had notes that an object could be read, or is gone.
-func (r *Reflector) had(key client.ObjectKey) {
-	if r.unread.mended(key) {
-		r.metrics.Unread(r.unread.total())
-	}
-}
-
-// listed notes which objects of a whole list could not be read.
-func (r *Reflector) listed(ctx context.Context, c *collection) {
-	before := r.unread.total()
-	r.unread.retain(c.unread)
-	for _, u := range c.unread {
-		r.missed(ctx, u)
-	}
-	if len(c.unread) == 0 && before > 0 {
-		r.metrics.Unread(0)
-	}
-	r.retryAt = time.Time{}
-	r.planRetry()
 }
 
 // planRetry sets when everything is to be listed for the sake of the objects

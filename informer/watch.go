@@ -118,21 +118,21 @@ func (s *watchStream) take(ctx context.Context, event client.Event, err error) e
 	if d.Object != nil {
 		d.Object, u = r.transformed(d.Object)
 	}
-	if err := r.fifo.Push(ctx, withUnread(d, u)); err != nil {
-		return err
-	}
-	if d.ResourceVersion != "" {
-		at.resourceVersion = d.ResourceVersion
-	}
 	switch {
 	case u != nil && d.Type != Deleted:
 		r.missed(ctx, *u)
 		r.planRetry()
 		s.vigil.endBy(s.ends.Add(watchGrace), r.retryAt)
 	case u != nil:
-		r.had(u.Key)
+		d.taken = r.unread.mending(u.Key, r.metrics.Unread)
 	case d.Object != nil:
-		r.had(keyOf(d.Object))
+		d.taken = r.unread.mending(keyOf(d.Object), r.metrics.Unread)
+	}
+	if err := r.fifo.Push(ctx, withUnread(d, u)); err != nil {
+		return err
+	}
+	if d.ResourceVersion != "" {
+		at.resourceVersion = d.ResourceVersion
 	}
 	return nil
 }
