@@ -22,16 +22,23 @@ func newPods(t testing.TB) func(i int) *corev1.Pod {
 	if err != nil {
 		t.Fatal(err)
 	}
+	templates := map[int]*corev1.Pod{}
 	return func(i int) *corev1.Pod {
-		service := fmt.Sprintf("service-%d", i/perDeployment)
-		var pod corev1.Pod
-		if err := json.Unmarshal([]byte(strings.ReplaceAll(string(text), "service-0", service)), &pod); err != nil {
-			t.Fatal(err)
+		deployment := i / perDeployment
+		template := templates[deployment]
+		if template == nil {
+			template = &corev1.Pod{}
+			its := strings.ReplaceAll(string(text), "service-0", fmt.Sprintf("service-%d", deployment))
+			if err := json.Unmarshal([]byte(its), template); err != nil {
+				t.Fatal(err)
+			}
+			templates[deployment] = template
 		}
+		pod := template.DeepCopy()
 		pod.Name = fmt.Sprintf("%s%05d", pod.GenerateName, i)
 		pod.UID = types.UID(fmt.Sprintf("00000000-0000-4000-8000-%012d", i))
 		pod.ResourceVersion = fmt.Sprint(1000 + i)
-		pod.OwnerReferences[0].UID = types.UID(fmt.Sprintf("10000000-0000-4000-8000-%012d", i/perDeployment))
+		pod.OwnerReferences[0].UID = types.UID(fmt.Sprintf("10000000-0000-4000-8000-%012d", deployment))
 		pod.Spec.NodeName = fmt.Sprintf("node-%d", i%200)
 		pod.Status.PodIP = fmt.Sprintf("10.%d.%d.%d", i>>16, i>>8&255, i&255)
 		pod.Status.HostIP = fmt.Sprintf("192.0.2.%d", i%200)
@@ -41,6 +48,6 @@ func newPods(t testing.TB) func(i int) *corev1.Pod {
 			pod.Spec.Containers[c].VolumeMounts[1].Name = token
 			pod.Status.ContainerStatuses[c].ContainerID = fmt.Sprintf("containerd://%064x", i<<4+c)
 		}
-		return &pod
+		return pod
 	}
 }

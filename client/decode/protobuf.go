@@ -1,6 +1,7 @@
 package decode
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -9,6 +10,10 @@ import (
 
 // message is what the generated protobuf code of Kubernetes' types has.
 type message interface{ Unmarshal([]byte) error }
+
+// errTooDeep is about messages that would make the generated Unmarshal overflow
+// the stack, which ends the process. No API server has such.
+var errTooDeep = errors.New("messages are nested too deeply")
 
 func (d *Decoder) decodeProtobuf(data []byte) (Object, error) {
 	obj := d.fresh()
@@ -20,6 +25,9 @@ func (d *Decoder) decodeProtobuf(data []byte) (Object, error) {
 	}
 	if d.messages.object(obj, data) {
 		return obj, nil
+	}
+	if d.messages.root.isDeep(data, maxDepth) {
+		return nil, errTooDeep
 	}
 	// Whatever it is, the generated code knows better.
 	obj = d.fresh()
@@ -35,7 +43,7 @@ func (d *Decoder) decodeProtobuf(data []byte) (Object, error) {
 }
 
 func newMessages(d *Decoder, typ reflect.Type) *messages {
-	pl := planner{hasher: &d.hasher, dropManagedFields: d.dropManagedFields, plans: map[planKey]*plan{}}
+	pl := planner{hasher: &d.hasher, dropManagedFields: d.dropManagedFields, plans: map[planKey]*plan{}, salts: map[reflect.Type]sum{}}
 	m := &messages{
 		d:         d,
 		root:      pl.plan(typ.Elem(), root),

@@ -8,7 +8,7 @@ func (pl *planner) newField(sf reflect.StructField, wire string) (*field, bool) 
 	f := &field{
 		offset: sf.Offset,
 		typ:    sf.Type,
-		salt:   pl.hasher.salt("protobuf " + sf.Type.PkgPath() + sf.Type.String()),
+		salt:   pl.salt(sf.Type),
 		whole:  newCredit(),
 		texts:  newCredit(),
 	}

@@ -124,3 +124,37 @@ func (m *messages) field(f *field, dst, prev unsafe.Pointer, b []byte, i, at int
 	}
 	return end
 }
+
+// isDeep reports whether the messages in b are nested deeper than most, whatever
+// their order, as far as they can be read.
+func (p *plan) isDeep(b []byte, most int) bool {
+	if most == 0 {
+		return true
+	}
+	for i := 0; i < len(b); {
+		tag, at := uvarint(b, i)
+		if at == 0 {
+			return false
+		}
+		if wire := tag & 7; wire == wireStartGroup || wire == wireEndGroup {
+			i = at // what is in it is looked at as well
+			continue
+		}
+		if i = skip(b, at, tag&7); i == 0 {
+			return false
+		}
+		f := p.field(uint64(uint32(tag >> 3))) // as generated code cuts it
+		if f == nil || f.sub == nil || tag&7 != wireBytes {
+			continue
+		}
+		start, end := length(b, at)
+		value := b[start:end]
+		if f.shape == aMap {
+			_, value, _ = mapEntry(value)
+		}
+		if f.sub.isDeep(value, most-1) {
+			return true
+		}
+	}
+	return false
+}

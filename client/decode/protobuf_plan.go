@@ -110,6 +110,7 @@ type planner struct {
 	hasher            *hasher
 	dropManagedFields bool
 	plans             map[planKey]*plan
+	salts             map[reflect.Type]sum
 }
 
 var (
@@ -119,6 +120,17 @@ var (
 	objectMetaType = reflect.TypeFor[metav1.ObjectMeta]()
 	typeMetaType   = reflect.TypeFor[metav1.TypeMeta]()
 )
+
+// salt returns what tells the values of a type from those of all others. Names
+// would not do: there is a v1.Condition in several packages.
+func (pl *planner) salt(typ reflect.Type) sum {
+	s, ok := pl.salts[typ]
+	if !ok {
+		s = pl.hasher.salt("protobuf type " + strconv.Itoa(len(pl.salts)))
+		pl.salts[typ] = s
+	}
+	return s
+}
 
 // plan returns the plan of a type whose pointer is a message.
 func (pl *planner) plan(typ reflect.Type, role role) *plan {
@@ -163,9 +175,9 @@ func (pl *planner) fields(typ reflect.Type, role role) ([]*field, bool) {
 	var fields []*field
 	for i := range typ.NumField() {
 		sf := typ.Field(i)
-		tag, _ := sf.Tag.Lookup("protobuf")
+		tag := sf.Tag.Get("protobuf")
 		if tag == "" || tag == "-" {
-			if sf.Anonymous && sf.Type != typeMetaType {
+			if isUnusual(sf) {
 				return nil, false
 			}
 			continue
@@ -189,6 +201,13 @@ func (pl *planner) fields(typ reflect.Type, role role) ([]*field, bool) {
 		fields[number] = f
 	}
 	return fields, true
+}
+
+// isUnusual reports whether a field without a tag may get something from a
+// message nevertheless.
+func isUnusual(sf reflect.StructField) bool {
+	_, oneOf := sf.Tag.Lookup("protobuf_oneof")
+	return oneOf || strings.HasPrefix(sf.Name, "XXX_") || sf.Anonymous && sf.Type != typeMetaType
 }
 
 // place makes f what its place in the object asks for.

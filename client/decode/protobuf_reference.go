@@ -7,10 +7,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// minShared is the shortest value of pointer, slice or map that is looked up: a
-// shorter one is decoded as quickly.
-const minShared = 16
-
 // reference decodes the value of a field that can be shared: from the known
 // object if it is a part, from the interner, or new. region is the message, or
 // all n values of a repeated field with their tags.
@@ -18,7 +14,8 @@ func (m *messages) reference(f *field, dst, prev unsafe.Pointer, region []byte, 
 	if f.shape == nothing {
 		return true
 	}
-	try := f.shape != aMessage && len(region) >= minShared && len(region) <= maxShared && f.whole.try()
+	// However short it is: an empty message may be a big struct.
+	try := f.shape != aMessage && len(region) <= maxShared && f.whole.try()
 	if !f.part && !try {
 		return m.build(f, dst, prev, region, n)
 	}

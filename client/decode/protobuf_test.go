@@ -179,6 +179,37 @@ func TestProtobufOfATypeWithoutItIsAnError(t *testing.T) {
 	}
 }
 
+type nested struct{ inner *nested }
+
+// Contract 5: the stack of the generated code would overflow.
+func TestMessagesNestedTooDeeplyAreAnError(t *testing.T) {
+	// No built-in kind has a type within itself; CustomResourceDefinition does.
+	plans := &plan{typ: reflect.TypeFor[nested](), how: byFields}
+	plans.fields = []*field{nil, {wire: wireBytes, shape: aMessagePtr, typ: reflect.TypeFor[*nested](), elem: plans.typ, size: 8, sub: plans}}
+	nest := func(depth int) []byte {
+		back := []byte{} // from its end
+		for range depth {
+			size := binary.AppendUvarint(nil, uint64(len(back)))
+			slices.Reverse(size)
+			back = append(append(back, size...), 1<<3|wireBytes)
+		}
+		slices.Reverse(back)
+		return back
+	}
+	d := newPodDecoder()
+	check(t, d, nil)
+	d.messages.root = plans
+	var got nested
+	if !d.messages.message(plans, unsafe.Pointer(&got), nil, nest(500)) || got.inner.inner == nil {
+		t.Error("500 levels were not decoded")
+	}
+	for _, data := range [][]byte{nest(100_000), append([]byte{9<<3 | 3, 9<<3 | 4}, nest(100_000)...)} {
+		if obj, err := d.Protobuf(data); err != errTooDeep || obj != nil {
+			t.Errorf("got %v, %v", obj, err)
+		}
+	}
+}
+
 // Contract 2.
 func TestEqualPartsAreShared(t *testing.T) {
 	pods, d := newPods(t), newPodDecoder()

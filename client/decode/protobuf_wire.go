@@ -5,25 +5,25 @@ package decode
 
 // Wire types.
 const (
-	wireVarint  = 0
-	wireFixed64 = 1
-	wireBytes   = 2
-	wireFixed32 = 5
+	wireVarint     = 0
+	wireFixed64    = 1
+	wireBytes      = 2
+	wireStartGroup = 3
+	wireEndGroup   = 4
+	wireFixed32    = 5
 )
 
 // maxNumber is the highest number that a field can have.
 const maxNumber = 1<<29 - 1
 
 // uvarint reads a number at b[i:], and returns where it ends; 0 if it does not.
+// As in generated code, bits beyond 64 are lost.
 func uvarint(b []byte, i int) (v uint64, end int) {
 	for shift := uint(0); i < len(b) && shift < 64; shift += 7 {
 		c := b[i]
 		i++
 		v |= uint64(c&0x7f) << shift
 		if c < 0x80 {
-			if shift == 63 && c > 1 {
-				return 0, 0
-			}
 			return v, i
 		}
 	}
