@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
 // filler fills values of any Go type at random, as far as they can be
@@ -32,6 +33,12 @@ func (f *filler) fill(v reflect.Value, depth int) {
 		return
 	case *resource.Quantity:
 		*p = resource.MustParse(strconv.Itoa(f.IntN(1000)) + []string{"", "m", "Mi", "G", "e3"}[f.IntN(5)])
+		return
+	case *intstr.IntOrString:
+		*p = intstr.FromInt32(int32(f.number()))
+		if f.IntN(2) == 0 {
+			*p = intstr.FromString(f.text())
+		}
 		return
 	case *metav1.FieldsV1:
 		p.Raw = []byte(`{"f:spec":{}}`)

@@ -68,17 +68,17 @@ func (r *JSONReader) Delimiter(c byte) error {
 // call. Only where it ends is known: what is within may be invalid. io.EOF is an
 // end before its first byte, io.ErrUnexpectedEOF one within it.
 func (r *JSONReader) Value() ([]byte, error) {
+	r.end, r.value = jsonEnd{}, r.value[:0]
+	if cap(r.value) > keptBuffer {
+		r.value = nil // before the wait for the next, which may be long
+	}
 	first, err := r.Peek()
 	if err != nil {
 		return nil, err
 	}
-	switch jsonClass[first] {
-	case jsonClose, jsonDelimiter:
+	switch first {
+	case '}', ']', ':', ',':
 		return nil, fmt.Errorf("invalid JSON: %q in place of a value", first)
-	}
-	r.end, r.value = jsonEnd{}, r.value[:0]
-	if cap(r.value) > keptBuffer {
-		r.value = nil
 	}
 	for complete := false; !complete; {
 		if _, err = r.in.Peek(1); err != nil {
@@ -93,7 +93,7 @@ func (r *JSONReader) Value() ([]byte, error) {
 		r.value = append(r.value, chunk[:n]...)
 		_, _ = r.in.Discard(n) // it was peeked
 	}
-	if err == io.EOF && r.end.bare {
+	if err == io.EOF && r.end.endsWithStream() {
 		return r.value, nil // a number ends where the stream does
 	}
 	if err == io.EOF {

@@ -34,6 +34,28 @@ func TestJSONReaderValue(t *testing.T) {
 	}
 }
 
+// Where the buffer ends within the value makes no difference.
+func TestJSONReaderChunks(t *testing.T) {
+	texts := append(oddObjects("spec.any"), string(testPod(t)), `{"a":"`+strings.Repeat(`\\`, 100)+`","b":"`+strings.Repeat(`\"}`, 100)+`"}`)
+	for _, text := range texts {
+		text = strings.TrimSpace(text)
+		if !json.Valid([]byte(text)) {
+			continue
+		}
+		for _, size := range []int{16, 17, 63, 64, 65, 100, 1 << 20} {
+			r := NewJSONReader(bufio.NewReaderSize(strings.NewReader(text+"\n"+text+","), size), 1<<20)
+			for range 2 {
+				if got, err := r.Value(); err != nil || string(got) != text {
+					t.Fatalf("%.200q by %d: %.200q, %v", text, size, got, err)
+				}
+			}
+			if err := r.Delimiter(','); err != nil {
+				t.Fatalf("%.200q by %d: %v", text, size, err)
+			}
+		}
+	}
+}
+
 func TestJSONReaderErrors(t *testing.T) {
 	for _, tt := range []struct{ in, want string }{
 		{``, "EOF"},

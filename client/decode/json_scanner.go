@@ -9,11 +9,11 @@ import (
 // It counts brackets and minds strings, and judges nothing else: whoever decodes
 // the value will. The zero value is before a value.
 type jsonEnd struct {
-	depth    int
-	inString bool
-	escaped  bool // the last byte was a backslash in a string
-	bare     bool // within a number or a word at depth 0
-	offset   int  // bytes seen in earlier chunks
+	first    byte   // of the value
+	depth    int    // brackets that are open
+	inString uint64 // 1 after the opening quote of a string, until the closing one
+	escaped  uint64 // 1 if a backslash came last
+	offset   int    // bytes seen in earlier chunks
 
 	// children counts the objects and arrays directly within the value, lastEnd
 	// is where the last of them ended.
@@ -26,97 +26,101 @@ type jsonEnd struct {
 // and whether the value ends there. The end of a number shows only in the byte
 // after it.
 func (e *jsonEnd) scan(chunk []byte) (n int, complete bool) {
-	depth, i := e.depth, 0
-	defer func() { e.offset += n }()
-	if e.inString {
-		goto str
+	if e.first == 0 && len(chunk) > 0 {
+		e.first = chunk[0]
 	}
-plain:
-	for ; i < len(chunk); i++ {
-		switch jsonClass[chunk[i]] {
-		case jsonQuote:
-			if e.bare {
-				return i, true
-			}
-			e.inString = true
-			i++
-			goto str
-		case jsonOpen:
-			if e.bare {
-				return i, true
-			}
-			depth++
-		case jsonClose:
-			if e.bare {
-				return i, true
-			}
-			depth--
-			if depth <= 0 {
-				return i + 1, true
-			}
-			if depth == 1 {
-				e.children++
-				e.lastEnd = e.offset + i + 1
-			}
-		case jsonDelimiter:
-			if depth == 0 {
-				return i, true
-			}
-		case jsonOther:
-			if depth == 0 {
-				e.bare = true
-			}
-		}
+	switch e.first {
+	case '{', '[':
+		n, complete = e.scanContainer(chunk)
+	case '"':
+		n, complete = e.scanString(chunk)
+	default:
+		n, complete = e.scanWord(chunk)
 	}
-	e.depth = depth
-	return i, false
-str:
-	if e.escaped && i < len(chunk) {
-		e.escaped = false
-		i++
-	}
-	for {
-		i = jsonStringStop(chunk, i)
-		if i >= len(chunk) {
-			e.depth = depth
-			return len(chunk), false
-		}
-		if chunk[i] == '"' {
-			break
-		}
-		if chunk[i] != '\\' {
-			i++ // a control character: whoever decodes will complain
-			continue
-		}
-		if i+1 == len(chunk) {
-			e.escaped, e.depth = true, depth
-			return len(chunk), false
-		}
-		i += 2
-	}
-	i++
-	e.inString = false
-	if depth == 0 {
-		return i, true
-	}
-	goto plain
+	e.offset += n
+	return n, complete
 }
 
-// What a byte is, outside of strings.
-const (
-	jsonOther     = iota // digits, letters, and what has no place in JSON
-	jsonQuote            // "
-	jsonOpen             // { [
-	jsonClose            // } ]
-	jsonDelimiter        // : , and white space
-)
+func (e *jsonEnd) scanContainer(chunk []byte) (n int, complete bool) {
+	var tail [64]byte
+	for ; n < len(chunk); n += 64 {
+		block := &tail
+		if n+64 <= len(chunk) {
+			block = (*[64]byte)(chunk[n:])
+		} else {
+			copy(tail[:], chunk[n:])
+		}
+		quotes, brackets, odd := jsonMasks(block)
+		if odd || e.escaped != 0 {
+			slashes, _ := jsonOddMasks(block)
+			escaped, after := jsonEscaped(slashes, e.escaped)
+			if size := len(chunk) - n; size < 64 {
+				after = escaped >> size & 1
+			}
+			quotes &^= escaped
+			e.escaped = after
+		}
+		within := jsonWithin(quotes, e.inString)
+		e.inString = within >> 63
+		for found := brackets &^ within; found != 0; found &= found - 1 {
+			i := bits.TrailingZeros64(found)
+			switch block[i] {
+			case '{', '[':
+				e.depth++
+			case '}', ']':
+				e.depth--
+				if e.depth <= 0 {
+					return n + i + 1, true
+				}
+				if e.depth == 1 {
+					e.children++
+					e.lastEnd = e.offset + n + i + 1
+				}
+			}
+		}
+	}
+	return len(chunk), false
+}
 
-var jsonClass = [256]uint8{
-	'"': jsonQuote,
-	'{': jsonOpen, '[': jsonOpen,
-	'}': jsonClose, ']': jsonClose,
-	':': jsonDelimiter, ',': jsonDelimiter,
-	' ': jsonDelimiter, '\t': jsonDelimiter, '\r': jsonDelimiter, '\n': jsonDelimiter,
+func (e *jsonEnd) scanString(chunk []byte) (n int, complete bool) {
+	for n < len(chunk) {
+		if e.escaped != 0 {
+			e.escaped = 0
+			n++
+			continue
+		}
+		if n = jsonStringStop(chunk, n); n == len(chunk) {
+			break
+		}
+		switch chunk[n] {
+		case '\\':
+			e.escaped = 1
+		case '"':
+			if e.inString != 0 {
+				return n + 1, true
+			}
+			e.inString = 1
+		}
+		n++
+	}
+	return n, false
+}
+
+// endsWithStream reports whether the value, a number or a word, may end where the
+// stream does.
+func (e *jsonEnd) endsWithStream() bool {
+	return e.first != '"' && e.first != '{' && e.first != '['
+}
+
+func (e *jsonEnd) scanWord(chunk []byte) (n int, complete bool) {
+	for n < len(chunk) {
+		switch chunk[n] {
+		case '"', '{', '[', '}', ']', ':', ',', ' ', '\t', '\r', '\n':
+			return n, true
+		}
+		n++
+	}
+	return n, false
 }
 
 const (

@@ -5,13 +5,18 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
+	"unsafe"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	kjson "sigs.k8s.io/json"
 )
 
@@ -45,6 +50,9 @@ func checkJSON(t testing.TB, d *Decoder, data []byte) Object {
 	for i := range buffer {
 		buffer[i] = '#'
 	}
+	if d.dropManagedFields && wantErr != nil && err == nil {
+		return nil // what was skipped may have been wrong
+	}
 	if fmt.Sprint(err) != fmt.Sprint(wantErr) {
 		t.Fatalf("%q\nerror %v\nwant  %v", data, err, wantErr)
 	}
@@ -70,6 +78,189 @@ func jsonDecoders(drop bool) map[string]*Decoder {
 		"odd":          New(func() Object { return &odd{} }, o),
 		"metadata":     New(func() Object { return &metav1.PartialObjectMetadata{} }, o),
 		"unstructured": New(func() Object { return &unstructured.Unstructured{} }, o),
+	}
+}
+
+// Contract 1, for each type that the API has, in each form; Contract 3.
+func TestEveryBuiltinTypeIsDecodedAsBySigsJSON(t *testing.T) {
+	for gvk, typ := range builtin() {
+		t.Run(gvk.String(), func(t *testing.T) {
+			t.Parallel()
+			f := newFiller(8)
+			decoders := jsonDecoders(true)
+			decoders["typed"] = New(freshOf(typ), &Options{DropManagedFields: true})
+			for range 3 {
+				obj := reflect.New(typ)
+				f.fill(obj.Elem(), 9)
+				data, err := json.Marshal(obj.Interface())
+				if err != nil {
+					t.Fatal(err)
+				}
+				for name, d := range decoders {
+					if name == "odd" {
+						continue
+					}
+					checkJSON(t, d, data)
+					checkJSON(t, d, data) // now it is known
+					if _, ok := d.objects.decode(data); !ok {
+						t.Fatalf("%s: this was left to sigs.k8s.io/json: %s", name, data)
+					}
+				}
+			}
+		})
+	}
+}
+
+// Contract 1 and 2: whatever came before, and nothing is changed later.
+func TestHistoriesOfJSONAreDecodedAsIfEachEventWereTheFirst(t *testing.T) {
+	for seed := range uint64(3) {
+		for _, typ := range []reflect.Type{reflect.TypeFor[corev1.Pod](), reflect.TypeFor[corev1.ConfigMap](), reflect.TypeFor[resourcev1.ResourceSlice]()} {
+			for form := range 3 {
+				fresh := [](func() Object){freshOf(typ), jsonForms[1].fresh, jsonForms[2].fresh}[form]
+				jsonHistory(t, typ, New(fresh, &Options{DropManagedFields: seed%2 == 0}), newFiller(seed))
+			}
+		}
+	}
+}
+
+func jsonHistory(t *testing.T, typ reflect.Type, d *Decoder, f *filler) {
+	var objects [6]reflect.Value
+	var given []Object
+	var copies []runtime.Object
+	for range 80 {
+		k := f.IntN(len(objects))
+		if !objects[k].IsValid() {
+			objects[k] = reflect.New(typ).Elem()
+			f.fill(objects[k], 9)
+		}
+		part := objects[k].Field(f.IntN(typ.NumField()))
+		if part.Type() == objectMetaType {
+			part = part.Field(f.IntN(part.NumField()))
+		}
+		f.fill(part, 8)
+		obj := objects[k].Addr().Interface().(Object)
+		obj.SetName(strconv.Itoa(k))
+		data, err := json.Marshal(obj)
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch f.IntN(12) {
+		case 0:
+			d.Forget(types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()})
+		case 1:
+			d.StartList()
+		case 2:
+			d.EndList()
+		case 3:
+			data[f.IntN(len(data))] ^= byte(1 + f.IntN(255))
+		case 4:
+			d.interner.age()
+		case 5:
+			data = data[:f.IntN(len(data))]
+		case 6:
+			data = bytes.ReplaceAll(data, []byte(`,"`), []byte(", \n\""))
+		}
+		if got := checkJSON(t, d, data); got != nil {
+			given, copies = append(given, got), append(copies, got.DeepCopyObject())
+		}
+	}
+	for i := range given {
+		if !reflect.DeepEqual(given[i], copies[i]) {
+			t.Fatalf("object %d changed after it was given out:\n%s", i, cmp.Diff(copies[i], given[i]))
+		}
+	}
+}
+
+// address tells whether two maps or slices are the same.
+func address(v any) uintptr { return reflect.ValueOf(v).Pointer() }
+
+// Contract 2: two replicas share what is equal, however deep it is.
+func TestReplicasOfTypedJSONShare(t *testing.T) {
+	texts := podTexts(t, 2, nil)
+	d := New(func() Object { return &corev1.Pod{} }, nil)
+	first, second := checkJSON(t, d, texts[0]).(*corev1.Pod), checkJSON(t, d, texts[1]).(*corev1.Pod)
+	for what, get := range map[string]func(p *corev1.Pod) any{
+		"labels":      func(p *corev1.Pod) any { return p.Labels },
+		"owners":      func(p *corev1.Pod) any { return p.OwnerReferences },
+		"env":         func(p *corev1.Pod) any { return p.Spec.Containers[0].Env },
+		"limits":      func(p *corev1.Pod) any { return p.Spec.Containers[0].Resources.Limits },
+		"probe":       func(p *corev1.Pod) any { return p.Spec.Containers[0].LivenessProbe },
+		"tolerations": func(p *corev1.Pod) any { return p.Spec.Tolerations },
+		"config":      func(p *corev1.Pod) any { return p.Spec.Volumes[0].ConfigMap },
+		"started":     func(p *corev1.Pod) any { return p.Status.ContainerStatuses[0].Started },
+	} {
+		if address(get(first)) != address(get(second)) {
+			t.Errorf("%s: not shared", what)
+		}
+	}
+	if unsafe.StringData(first.Spec.Containers[0].Image) != unsafe.StringData(second.Spec.Containers[0].Image) {
+		t.Error("the image is not shared")
+	}
+}
+
+// Contract 2. The maps that SetGroupVersionKind and the like write to are not
+// shared.
+func TestReplicasOfUnstructuredJSONShare(t *testing.T) {
+	texts := podTexts(t, 2, nil)
+	d := New(jsonForms[1].fresh, nil)
+	first := checkJSON(t, d, texts[0]).(*unstructured.Unstructured)
+	second := checkJSON(t, d, texts[1]).(*unstructured.Unstructured)
+	again := checkJSON(t, d, texts[1]).(*unstructured.Unstructured)
+	get := func(u *unstructured.Unstructured, path ...string) any {
+		v := any(u.Object)
+		for _, key := range path {
+			if s, ok := v.([]any); ok {
+				i, _ := strconv.Atoi(key)
+				v = s[i]
+				continue
+			}
+			v = v.(map[string]any)[key]
+		}
+		return v
+	}
+	for _, tt := range []struct {
+		path           []string
+		shared, stayed bool
+	}{
+		{nil, false, false},
+		{[]string{"metadata"}, false, false},
+		{[]string{"metadata", "labels"}, true, true},
+		{[]string{"spec"}, false, true},
+		{[]string{"spec", "containers"}, false, true},
+		{[]string{"spec", "containers", "0", "env"}, true, true},
+		{[]string{"spec", "containers", "0", "resources", "limits"}, true, true},
+		{[]string{"spec", "volumes", "0"}, true, true},
+		{[]string{"status"}, false, true},
+	} {
+		a, b, c := get(first, tt.path...), get(second, tt.path...), get(again, tt.path...)
+		if shared := address(a) == address(b); shared != tt.shared {
+			t.Errorf("%v: shared between replicas: %v, want %v", tt.path, shared, tt.shared)
+		}
+		if stayed := address(b) == address(c); stayed != tt.stayed {
+			t.Errorf("%v: shared with the last state: %v, want %v", tt.path, stayed, tt.stayed)
+		}
+	}
+}
+
+// managedFields are dropped from the object, and from nothing within it.
+func TestJSONDropsManagedFields(t *testing.T) {
+	const template = `{"metadata":{"name":"a","managedFields":[{"manager":"me"}],"labels":{"a":"b"}},` +
+		`"template":{"metadata":{"managedFields":[{"manager":"me"}]}}}`
+	for name, fresh := range map[string]func() Object{
+		"typed":        func() Object { return &corev1.PodTemplate{} },
+		"unstructured": jsonForms[1].fresh,
+		"metadata":     jsonForms[2].fresh,
+	} {
+		for _, drop := range []bool{true, false} {
+			obj := checkJSON(t, New(fresh, &Options{DropManagedFields: drop}), []byte(template))
+			if dropped := obj.GetManagedFields() == nil; dropped != drop {
+				t.Errorf("%s: dropped: %v, want %v", name, dropped, drop)
+			}
+			text, _ := json.Marshal(obj)
+			if kept := strings.Contains(string(text), `"template":{"metadata":{"managedFields"`); name != "metadata" && !kept {
+				t.Errorf("%s: those of the template are lost: %s", name, text)
+			}
+		}
 	}
 }
 
