@@ -60,7 +60,7 @@ func listBody(t *testing.T, media string, p *corev1.Pod, n int) io.Reader {
 // Contract 10: a list takes the memory of one item, not of all: here 30 MB are
 // listed in a few.
 func TestListMemoryIsBounded(t *testing.T) {
-	const items, size, most = 30, 1 << 20, 8 << 20
+	const items, size, most = 16, 256 << 10, 2 << 20
 	for _, media := range []string{jsonType, protobufType} {
 		t.Run(media, func(t *testing.T) {
 			lw := podsOf(t, bodiesOf(t, func() io.Reader { return listBody(t, media, heavy("a", size), items) }), client.Typed)
@@ -69,7 +69,7 @@ func TestListMemoryIsBounded(t *testing.T) {
 				if err != nil || len(obj.GetAnnotations()["heavy"]) != size {
 					t.Fatalf("object %v, error %v", obj.GetName(), err)
 				}
-				if n++; n%10 == 0 {
+				if n++; n%4 == 0 {
 					peak = max(peak, heap()-before)
 				}
 				return true
@@ -77,7 +77,7 @@ func TestListMemoryIsBounded(t *testing.T) {
 				t.Fatalf("%d items, error %v", n, err)
 			}
 			if peak > most {
-				t.Errorf("%d MB are in use, want at most %d", peak>>20, most>>20)
+				t.Errorf("%d kB are in use, want at most %d", peak>>10, most>>10)
 			}
 		})
 	}
@@ -89,7 +89,7 @@ func TestWatchGivesMemoryBack(t *testing.T) {
 	for _, media := range []string{jsonType, protobufType} {
 		for _, next := range []string{"a small event", "nothing"} {
 			t.Run(media+", then "+next, func(t *testing.T) {
-				giant := frame(t, media, "ADDED", heavy("giant", 16<<20))
+				giant := frame(t, media, "ADDED", heavy("giant", 3<<20))
 				small := frame(t, media, "ADDED", served("small", "2"))
 				before, after := 0, 0
 				quiet := readerFunc(func([]byte) (int, error) {
@@ -111,7 +111,7 @@ func TestWatchGivesMemoryBack(t *testing.T) {
 						after = heap()
 					}
 				}
-				if kept := after - before; before == 0 || after == 0 || kept > 2<<20 {
+				if kept := after - before; before == 0 || after == 0 || kept > 1<<20 {
 					t.Errorf("%d kB are still in use", kept>>10)
 				}
 				runtime.KeepAlive(giant)
