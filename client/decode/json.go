@@ -4,6 +4,7 @@ import (
 	"reflect"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	kjson "sigs.k8s.io/json"
 )
@@ -21,9 +22,14 @@ func newJSONObjects(d *Decoder) *jsonObjects {
 	o := &jsonObjects{jsonSource: source, d: d, walker: newJSONWalker(source), metadata: d.hasher.salt("json metadata")}
 	o.typed = &jsonTyped{jsonSource: source, walker: o.walker, yes: new(true), no: new(false)}
 	obj := d.fresh()
-	if _, ok := obj.(runtime.Unstructured); !ok {
+	if _, o.isUnstructured = obj.(*unstructured.Unstructured); o.isUnstructured {
+		return o
+	}
+	if typ := reflect.TypeOf(obj); typ.Kind() == reflect.Pointer {
 		plans := &jsonPlans{hasher: &d.hasher, plans: map[reflect.Type]*jsonPlan{}}
-		o.plan = plans.plan(reflect.TypeOf(obj).Elem())
+		if p := plans.plan(typ.Elem()); p.form == jsonStruct {
+			o.plan = p
+		}
 	}
 	return o
 }
@@ -42,6 +48,9 @@ func (d *Decoder) decodeJSON(data []byte) (kind string, obj Object, err error) {
 		}
 	}
 	d.remember(obj, len(data))
+	if u, ok := obj.(*unstructured.Unstructured); ok {
+		return u.GetKind(), obj, nil // also beside an apiVersion that is none
+	}
 	return obj.GetObjectKind().GroupVersionKind().Kind, obj, nil
 }
 

@@ -10,8 +10,13 @@ import (
 // value was found.
 const maxJSONDepth = 1000
 
-// maxJSONLength keeps offsets in 32 bits.
-const maxJSONLength = 1 << 30
+// maxJSONLength is how long a text may be for the fast path, whose index may take
+// as much again several times. etcd stores 1.5 MB by default, and 8 MB is the
+// most that its operators are advised to allow.
+const maxJSONLength = 8 << 20
+
+// keptIndex is up to which size an index is kept for the next text.
+const keptIndex = 1 << 18
 
 // jsonIndex says where in a text the strings, objects and arrays are. With it
 // the end of a value is known where it begins. What is between them is not
@@ -28,6 +33,14 @@ type jsonIndex struct {
 func (x *jsonIndex) build(data []byte) bool {
 	x.data = data
 	return len(data) <= maxJSONLength && x.find() && x.match()
+}
+
+// release lets go of the text.
+func (x *jsonIndex) release() {
+	x.data = nil
+	if cap(x.at) > keptIndex {
+		x.at, x.mate, x.open = nil, nil, nil
+	}
 }
 
 // find fills x.at, 64 bytes at a time.

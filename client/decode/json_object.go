@@ -26,19 +26,21 @@ type jsonMember struct {
 type jsonObjects struct {
 	*jsonSource
 	d        *Decoder
-	plan     *jsonPlan // of the Go type; nil for unstructured
+	plan     *jsonPlan // of the Go type; nil if it is no struct with plain rules
 	typed    *jsonTyped
 	walker   *jsonWalker
 	metadata sum          // the salt of parts of metadata
 	members  []jsonMember // scratch: of the top level
 	within   []jsonMember // scratch: of metadata
+
+	isUnstructured bool
 }
 
 // decode is the fast path. Where it is not ok, it is not known whether data is
 // valid.
 func (o *jsonObjects) decode(data []byte) (Object, bool) {
-	defer func() { o.data = nil }()
-	if !o.build(data) {
+	defer o.release()
+	if o.plan == nil && !o.isUnstructured || !o.build(data) {
 		return nil, false
 	}
 	o.i, o.k = 0, 0
@@ -55,16 +57,14 @@ func (o *jsonObjects) decode(data []byte) (Object, bool) {
 	}
 	last := o.d.known.get(o.plain("namespace"), o.plain("name"))
 	obj := o.d.fresh()
-	if u, is := obj.(*unstructured.Unstructured); is {
+	if o.isUnstructured {
 		var old map[string]any
 		if last != nil {
 			old = last.object.(*unstructured.Unstructured).Object
 		}
-		u.Object, ok = o.content(o.members, last, old, sum{})
+		content, ok := o.content(o.members, last, old, sum{})
+		obj.(*unstructured.Unstructured).Object = content
 		return obj, ok
-	}
-	if o.plan == nil || o.plan.form != jsonStruct {
-		return nil, false
 	}
 	var old unsafe.Pointer
 	if last != nil {

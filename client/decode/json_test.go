@@ -37,6 +37,10 @@ func jsonTruth(data []byte, fresh Object, drop bool) (kind string, obj Object, e
 	if drop {
 		fresh.SetManagedFields(nil)
 	}
+	if u, ok := fresh.(*unstructured.Unstructured); ok {
+		kind, _ = u.Object["kind"].(string)
+		return kind, fresh, nil
+	}
 	return fresh.GetObjectKind().GroupVersionKind().Kind, fresh, nil
 }
 

@@ -2,8 +2,11 @@ package decode
 
 import "unsafe"
 
-// maxJSONKeys bounds how many keys are remembered. A text may have any.
-const maxJSONKeys = 4096
+// Keys are remembered up to this number, and this length: a text may have any.
+const (
+	maxJSONKeys = 4096
+	maxJSONKey  = 256
+)
 
 // jsonSite is a place in the objects of one kind: what was shared there before
 // tells whether it pays to try again.
@@ -43,11 +46,14 @@ func newJSONWalker(s *jsonSource) *jsonWalker {
 func (w *jsonWalker) entry(quoted []byte) *jsonKey {
 	text := w.text(quoted)
 	k := w.keys[string(text)]
-	if k == nil {
+	if k != nil {
+		return k
+	}
+	k = &jsonKey{text: string(text), salt: w.hasher.salt("json key " + string(text)), value: newJSONSite(), elements: newJSONSite()}
+	if len(text) <= maxJSONKey {
 		if len(w.keys) >= maxJSONKeys {
 			clear(w.keys)
 		}
-		k = &jsonKey{text: string(text), salt: w.hasher.salt("json key " + string(text)), value: newJSONSite(), elements: newJSONSite()}
 		w.keys[k.text] = k
 	}
 	return k
