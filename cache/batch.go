@@ -14,7 +14,7 @@ type batch struct {
 	puts    []put
 	said    []indexed // what each index function said, of each put in turn
 	written []*place  // those that have a version of next
-	links   []link    // all versions of next
+	links   []link    // those of next that have one before them
 	groups  []group
 	groupOf map[*bucket]int
 	emptied []emptied
@@ -36,6 +36,10 @@ type group struct {
 // prepare does all that runs code of others, which may panic, before the first
 // version is written.
 func (b *batch) prepare(objects []client.Object) {
+	b.puts = slices.Grow(b.puts, len(objects))
+	b.said = slices.Grow(b.said, len(objects)*len(b.next.indexes))
+	b.written = slices.Grow(b.written, len(objects))
+	b.links = slices.Grow(b.links, len(objects))
 	for _, o := range objects {
 		b.puts = append(b.puts, put{client.ObjectKeyFromObject(o), o})
 		for i := range b.next.indexes {
@@ -105,7 +109,7 @@ func (b *batch) reindex(values func(n int, old []indexed) []indexed) {
 }
 
 func (b *batch) write(p *place, v stored) {
-	b.links = append(b.links, p.write(b.next.seq, v))
+	b.links = p.write(b.next.seq, v, b.links)
 	b.written = append(b.written, p)
 }
 
@@ -119,7 +123,7 @@ func (b *batch) index() {
 		g := &b.groups[n]
 		old, _ := g.bucket.last()
 		now := old.apply(inOrder(g.changes))
-		b.links = append(b.links, g.bucket.write(b.next.seq, now))
+		b.links = g.bucket.write(b.next.seq, now, b.links)
 		if len(now) == 0 && g.field != "" {
 			b.emptied = append(b.emptied, emptied{b.next.seq, g.field, g.bucket})
 		}

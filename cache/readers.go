@@ -49,7 +49,11 @@ func (x *Indexer) publishLocked() {
 			b.next.table.remove(p)
 		}
 	}
-	x.links = append(x.links, b.links...)
+	if len(x.links) == 0 {
+		x.links, b.links = b.links, x.links[:0]
+	} else {
+		x.links = append(x.links, b.links...)
+	}
 	x.emptied = append(x.emptied, b.emptied...)
 	b.reset()
 	if old.readers.Load() > 0 {
@@ -58,7 +62,7 @@ func (x *Indexer) publishLocked() {
 	links := x.trimLocked()
 	cutAll(links)
 	if x.links == nil && cap(links) <= maxScratch {
-		x.links = links[:0] // spares the next write an allocation
+		x.links = links[:0] // spares a later write an allocation
 	}
 	x.dropEmptiedLocked()
 }

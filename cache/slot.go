@@ -71,13 +71,16 @@ func (s *slot[V]) last() (value, before V) {
 	return value, before
 }
 
-// write gives the slot a version for the state that is to come, and returns
-// what has to be cut later.
-func (s *slot[V]) write(seq uint64, value V) link {
+// write gives the slot a version for the state that is to come, and appends it
+// to links if it has to be cut later.
+func (s *slot[V]) write(seq uint64, value V, links []link) []link {
 	v := &version[V]{seq: seq, value: value}
-	v.prev.Store(s.current.Load())
+	if prev := s.current.Load(); prev != nil {
+		v.prev.Store(prev)
+		links = append(links, link{seq, v})
+	}
 	s.current.Store(v)
-	return link{seq, v}
+	return links
 }
 
 // link is a version that may have another one before it.
