@@ -91,8 +91,8 @@ func replaceTable(path, conditions string, rows []row) error {
 	if !found || !ended {
 		return fmt.Errorf("%s has no lines %q and %q to put the table between", path, tableStart, tableEnd)
 	}
-	b := bytes.NewBuffer(before)
-	fmt.Fprintf(b, "%s%s\n\n", tableStart, conditions)
+	b := &bytes.Buffer{}
+	fmt.Fprintf(b, "%s%s%s\n\n", before, tableStart, conditions)
 	for i, r := range append([]row{heading}, rows...) {
 		fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s | %s | %s |\n", r.cells()...)
 		if i == 0 {

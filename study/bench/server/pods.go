@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	_ "embed"
 	"encoding/binary"
 	"encoding/json"
@@ -41,6 +42,11 @@ type pods struct {
 }
 
 func newPods(objects int) (*pods, error) {
+	// Compact: managedFields are kept as the text that they are.
+	var compact bytes.Buffer
+	if err := json.Compact(&compact, []byte(podJSON)); err != nil {
+		return nil, err
+	}
 	p := &pods{}
 	for d := range (objects + replicas - 1) / replicas {
 		random := randomOf(1, d)
@@ -51,7 +57,7 @@ func newPods(objects int) (*pods, error) {
 			"10000000-0000-4000-8000-000000000000", uid(random),
 			"0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef", hex(random, 64),
 			"v1.42.7", fmt.Sprintf("v1.%d.%d", random.IntN(60), random.IntN(20)),
-		).Replace(podJSON)
+		).Replace(compact.String())
 		pod := &corev1.Pod{}
 		if err := json.Unmarshal([]byte(text), pod); err != nil {
 			return nil, err
