@@ -31,6 +31,7 @@ type Decoder struct {
 	interner interner
 	messages *messages    // nil until there is protobuf
 	objects  *jsonObjects // nil until there is JSON
+	reader   *JSONReader  // where JSON comes from; may be nil
 	parts    []sum        // scratch: of the object being decoded
 }
 

@@ -1,12 +1,13 @@
 package decode
 
-// jsonCursor walks over a text and its index. What it returns as ok = false is
+// jsonCursor walks over a text by its index. What it returns as ok = false is
 // invalid JSON. It checks the syntax as it goes; only what jump leaps over is not
 // checked.
 type jsonCursor struct {
-	jsonIndex
-	i int // the offset of the next byte
-	k int // the index, in at, of the next quote or bracket
+	data     []byte
+	at, mate []int32 // see jsonIndex
+	i        int     // the offset of the next byte
+	k        int     // the index, in at, of the next quote or bracket
 }
 
 // jsonPlace is where a value begins and ends.

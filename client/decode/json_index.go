@@ -1,8 +1,8 @@
 package decode
 
 import (
-	"encoding/binary"
 	"math/bits"
+	"slices"
 )
 
 // maxJSONDepth is how deep a value may be for the fast path. sigs.k8s.io/json
@@ -18,174 +18,162 @@ const maxJSONLength = 8 << 20
 // keptIndex is up to which size an index is kept for the next text.
 const keptIndex = 1 << 18
 
-// jsonIndex says where in a text the strings, objects and arrays are. With it
-// the end of a value is known where it begins. What is between them is not
-// checked yet.
+// jsonIndex says where in a text, an object or an array, the strings, objects and
+// arrays are. With it the end of a value is known where it begins. The text may
+// come in chunks. Its end is where as many brackets were closed as were opened;
+// what is between the brackets and strings is not checked.
 type jsonIndex struct {
-	data []byte
 	at   []int32 // the offsets of quotes, and of brackets outside of strings
 	mate []int32 // for an opening bracket the index of the closing one, in at
-	open []int32 // scratch
+
+	depth    int
+	inString uint64  // 1 after the opening quote of a string, until the closing one
+	escaped  uint64  // 1 if a backslash came last
+	offset   int     // of the next chunk
+	open     []int32 // the brackets that are open, by their index in at
+	slashes  []int32 // the offsets of backslashes that escape something
+	invalid  bool    // or too long, or too deep, for the fast path
+
+	// children counts the objects and arrays directly within the text, lastEnd is
+	// where the last of them ended.
+	children int
+	lastEnd  int
 }
 
-// build makes the index of data. It is false if strings or brackets are invalid,
-// or if data is too long or too deep for the fast path.
-func (x *jsonIndex) build(data []byte) bool {
-	x.data = data
-	return len(data) <= maxJSONLength && x.find() && x.match()
-}
-
-// release lets go of the text.
-func (x *jsonIndex) release() {
-	x.data = nil
-	if cap(x.at) > keptIndex {
-		x.at, x.mate, x.open = nil, nil, nil
+// reset makes x ready for the next text.
+func (x *jsonIndex) reset() {
+	if cap(x.at) > keptIndex || cap(x.slashes) > keptIndex {
+		*x = jsonIndex{}
 	}
+	*x = jsonIndex{at: x.at[:0], mate: x.mate[:0], open: x.open[:0], slashes: x.slashes[:0]}
 }
 
-// find fills x.at, 64 bytes at a time.
-func (x *jsonIndex) find() bool {
-	data, at := x.data, x.at[:0]
-	if need := len(data) + 64; cap(at) < need/4 {
-		at = make([]int32, 0, need/4) // most texts have fewer
-	}
-	var inString, escaped uint64 // 1 or 0, what the block before ended in
-	var tail [64]byte
-	for base := 0; base < len(data); base += 64 {
-		var block *[64]byte
-		if base+64 <= len(data) {
-			block = (*[64]byte)(data[base:])
-		} else {
-			block = &tail
-			for n := copy(tail[:], data[base:]); n < 64; n++ {
-				tail[n] = ' '
-			}
+// scan indexes the next chunk; the first begins with the opening bracket. It
+// returns how many bytes of the chunk belong to the text, and whether the text
+// ends there.
+func (x *jsonIndex) scan(chunk []byte) (n int, complete bool) {
+	end := 0
+	for n = 0; n < len(chunk) && end == 0; n += 64 {
+		if len(chunk)-n >= 64 {
+			end = x.block((*[64]byte)(chunk[n:]), x.offset+n, 64)
+			continue
 		}
-		quotes, brackets, odd := jsonMasks(block)
-		if odd || escaped != 0 {
-			slashes, controls := jsonOddMasks(block)
-			var after uint64
-			after, escaped = jsonEscaped(slashes, escaped)
-			quotes &^= after
-			within := jsonWithin(quotes, inString)
-			if controls&within != 0 || !x.checkEscapes(base, slashes&^after&within) {
-				return false
-			}
+		var tail [64]byte
+		for i := copy(tail[:], chunk[n:]); i < 64; i++ {
+			tail[i] = ' '
 		}
-		within := jsonWithin(quotes, inString)
-		inString = within >> 63
-		for found := quotes | brackets&^within; found != 0; found &= found - 1 {
-			at = append(at, int32(base+bits.TrailingZeros64(found)))
+		end = x.block(&tail, x.offset+n, len(chunk)-n)
+	}
+	if n = min(n, len(chunk)); end > 0 {
+		n = (n-1)&^63 + end
+	}
+	x.offset += n
+	return n, end > 0
+}
+
+// block indexes the next 64 bytes, of which size are not padding. end is the
+// number of bytes up to where the text ends, 0 if it goes on.
+func (x *jsonIndex) block(block *[64]byte, base, size int) (end int) {
+	quotes, brackets, odd := jsonMasks(block)
+	if odd || x.escaped != 0 {
+		quotes = x.odd(block, base, size, quotes)
+	}
+	within := jsonWithin(quotes, x.inString)
+	x.inString = within >> 63
+	brackets &^= within
+	if base > maxJSONLength { // still its end is to be found
+		x.at, x.mate, x.open, x.invalid = x.at[:0], x.mate[:0], x.open[:0], true
+	}
+	before := len(x.at)
+	found := quotes | brackets
+	for left := found; left != 0; left &= left - 1 {
+		x.at = append(x.at, int32(base+bits.TrailingZeros64(left)))
+	}
+	x.mate = slices.Grow(x.mate, len(x.at)-len(x.mate))[:len(x.at)]
+	for ; brackets != 0; brackets &= brackets - 1 {
+		i := bits.TrailingZeros64(brackets)
+		k := before + bits.OnesCount64(found&(1<<i-1))
+		if x.bracket(block[i], int32(k)); x.depth == 1 && block[i]&0x06 == 0x04 { // } or ]
+			x.children++
+			x.lastEnd = base + i + 1
+		}
+		if x.depth <= 0 {
+			x.at, x.mate = x.at[:k+1], x.mate[:k+1]
+			return i + 1
 		}
 	}
-	x.at = at
-	return inString == 0
+	return 0
 }
 
-// jsonMasks returns where quotes and brackets are. brackets may have bytes that
-// are none; outside of strings, none of those is valid JSON. odd is true if there
-// are backslashes or control characters.
-func jsonMasks(block *[64]byte) (quotes, brackets uint64, odd bool) {
-	var odds uint64
-	for i := uint(0); i < 64; i += 8 {
-		x := binary.LittleEndian.Uint64(block[i:])
-		quotes |= jsonZeros(x^jsonOnes*'"') << (i & 63)
-		// { [ } ] become 0, and so do Y y _ and DEL.
-		brackets |= jsonZeros(((x|jsonOnes*0x20)^jsonOnes*'{')&^(jsonOnes*6)) << (i & 63)
-		slash := x ^ jsonOnes*'\\'
-		odds |= (slash-jsonOnes)&^slash | (x-jsonOnes*' ')&^x
+// bracket matches the bracket c, which is the kth of at.
+func (x *jsonIndex) bracket(c byte, k int32) {
+	switch c {
+	case '{', '[':
+		x.depth++
+		x.open = append(x.open, k<<1|int32(c>>5&1)) // the bit tells the two apart
+		x.invalid = x.invalid || x.depth > maxJSONDepth
+		return
+	case '}', ']':
+	default:
+		x.invalid = true // see jsonMasks
+		return
 	}
-	return quotes, brackets, odds&jsonHighs != 0
-}
-
-// jsonOddMasks returns where backslashes and control characters are.
-func jsonOddMasks(block *[64]byte) (slashes, controls uint64) {
-	for i := uint(0); i < 64; i += 8 {
-		x := binary.LittleEndian.Uint64(block[i:])
-		slashes |= jsonZeros(x^jsonOnes*'\\') << (i & 63)
-		controls |= jsonZeros(x&(jsonOnes*0xe0)) << (i & 63)
+	x.depth--
+	if len(x.open) == 0 {
+		x.invalid = true
+		return
 	}
-	return slashes, controls
+	top := x.open[len(x.open)-1]
+	x.open = x.open[:len(x.open)-1]
+	x.mate[top>>1] = k
+	x.invalid = x.invalid || top&1 != int32(c>>5&1)
 }
 
-// jsonZeros returns a bit for each byte of x, set if the byte is 0.
-func jsonZeros(x uint64) uint64 {
-	const low = ^uint64(jsonHighs)
-	return ^((x&low + low) | x | low) * 0x0002040810204081 >> 56
-}
-
-// jsonEscaped returns which bytes a backslash escapes, and whether that is so
-// for the first byte after the block; escaped is the same for its first byte.
-func jsonEscaped(slashes, escaped uint64) (all, after uint64) {
-	for slashes &^= escaped; slashes != 0; {
-		i := bits.TrailingZeros64(slashes)
-		if i == 63 {
-			return escaped, 1
-		}
-		escaped |= 2 << (i & 63)
-		slashes &^= 3 << (i & 63)
+// odd deals with backslashes and control characters, and returns the quotes that
+// no backslash escapes.
+func (x *jsonIndex) odd(block *[64]byte, base, size int, quotes uint64) uint64 {
+	slashes, controls := jsonOddMasks(block)
+	escaped, after := jsonEscaped(slashes, x.escaped)
+	if x.escaped = after; size < 64 {
+		x.escaped = escaped >> size & 1
 	}
-	return escaped, 0
-}
-
-// jsonWithin returns which bytes are in a string: from its opening quote on, to
-// the byte before the closing one.
-func jsonWithin(quotes, inString uint64) uint64 {
-	for shift := 1; shift < 64; shift <<= 1 {
-		quotes ^= quotes << shift
+	quotes &^= escaped
+	within := jsonWithin(quotes, x.inString)
+	x.invalid = x.invalid || controls&within != 0
+	for slashes &= within &^ escaped; slashes != 0 && !x.invalid; slashes &= slashes - 1 {
+		x.slashes = append(x.slashes, int32(base+bits.TrailingZeros64(slashes)))
 	}
-	return quotes ^ -inString
+	return quotes
 }
 
-// checkEscapes looks at what follows each backslash of slashes, whose bits count
-// from base.
-func (x *jsonIndex) checkEscapes(base int, slashes uint64) bool {
-	for ; slashes != 0; slashes &= slashes - 1 {
-		i := base + bits.TrailingZeros64(slashes) + 1
-		if i >= len(x.data) {
-			return false
-		}
-		switch x.data[i] {
+// valid reports whether the fast path may use the index of the text data, which
+// is complete. It looks at what follows each backslash.
+func (x *jsonIndex) valid(data []byte) bool {
+	if x.invalid {
+		return false
+	}
+	for _, slash := range x.slashes {
+		switch data[slash+1] { // there is one: strings have ended
 		case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
 		case 'u':
-			if _, ok := jsonHex(x.data, i+1); !ok {
+			if _, ok := jsonHex(data, int(slash)+2); !ok {
 				return false
 			}
 		default:
 			return false
 		}
 	}
+	x.slashes = x.slashes[:0]
 	return true
 }
 
-// match fills x.mate.
-func (x *jsonIndex) match() bool {
-	if cap(x.mate) < len(x.at) {
-		x.mate = make([]int32, cap(x.at))
+// of returns the index in at of the bracket that begins the text from start to
+// end within the text of x, if there is one.
+func (x *jsonIndex) of(start, end int) (k int, ok bool) {
+	k, ok = slices.BinarySearch(x.at, int32(start))
+	if !ok {
+		return 0, false
 	}
-	mate, open := x.mate[:len(x.at)], x.open[:0]
-	for k := 0; k < len(x.at); k++ {
-		switch c := x.data[x.at[k]]; c {
-		case '"':
-			k++ // the closing quote
-		case '{', '[':
-			open = append(open, int32(k))
-		case '}', ']':
-			if len(open) == 0 {
-				return false
-			}
-			top := open[len(open)-1]
-			if open = open[:len(open)-1]; x.data[x.at[top]] != c-2 { // as in ASCII
-				return false
-			}
-			mate[top] = int32(k)
-		default:
-			return false
-		}
-		if len(open) > maxJSONDepth {
-			return false
-		}
-	}
-	x.mate, x.open = mate, open
-	return len(open) == 0
+	mate := int(x.mate[k])
+	return k, mate > k && mate < len(x.at) && int(x.at[mate])+1 == end
 }

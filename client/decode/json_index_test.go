@@ -7,7 +7,8 @@ func BenchmarkJSONIndex(b *testing.B) {
 	var x jsonIndex
 	b.SetBytes(int64(len(data)))
 	for b.Loop() {
-		if !x.build(data) {
+		x.reset()
+		if n, complete := x.scan(data); n != len(data) || !complete || !x.valid(data) {
 			b.Fatal("invalid")
 		}
 	}

@@ -29,6 +29,7 @@ type jsonObjects struct {
 	plan     *jsonPlan // of the Go type; nil if it is no struct with plain rules
 	typed    *jsonTyped
 	walker   *jsonWalker
+	index    jsonIndex
 	metadata sum          // the salt of parts of metadata
 	members  []jsonMember // scratch: of the top level
 	within   []jsonMember // scratch: of metadata
@@ -39,13 +40,13 @@ type jsonObjects struct {
 // decode is the fast path. Where it is not ok, it is not known whether data is
 // valid.
 func (o *jsonObjects) decode(data []byte) (Object, bool) {
-	defer o.release()
-	if o.plan == nil && !o.isUnstructured || !o.build(data) {
+	defer func() { o.jsonCursor = jsonCursor{} }()
+	if o.plan == nil && !o.isUnstructured || !o.begin(data) {
 		return nil, false
 	}
-	o.i, o.k = 0, 0
+	data = o.data
 	var ok bool
-	if o.members, ok = o.list(o.members[:0]); !ok || o.peek() != 0 || o.i < len(data) {
+	if o.members, ok = o.list(o.members[:0]); !ok {
 		return nil, false
 	}
 	o.within = o.within[:0]
@@ -71,6 +72,29 @@ func (o *jsonObjects) decode(data []byte) (Object, bool) {
 		old = reflect.ValueOf(last.object).UnsafePointer()
 	}
 	return obj, o.structure(o.plan, reflect.ValueOf(obj).UnsafePointer(), last, old)
+}
+
+// begin goes to the beginning of data. It is indexed, unless the reader that it
+// comes from did that.
+func (o *jsonObjects) begin(data []byte) bool {
+	if r := o.d.reader; r != nil {
+		if c, ok := r.cursor(data); ok {
+			o.jsonCursor = c
+			return true
+		}
+	}
+	data = data[jsonSpaceEnd(data, 0):]
+	if len(data) == 0 || data[0] != '{' || len(data) > maxJSONLength {
+		return false
+	}
+	x := &o.index
+	x.reset()
+	n, complete := x.scan(data)
+	if !complete || !x.valid(data) || jsonSpaceEnd(data, n) < len(data) {
+		return false
+	}
+	o.jsonCursor = jsonCursor{data: data[:n], at: x.at, mate: x.mate}
+	return true
 }
 
 // list goes past an object and returns its members, whose values are not checked

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"unsafe"
 )
 
 // ErrTooLarge is what a JSONReader returns when one value is larger than its
@@ -20,10 +21,11 @@ const keptBuffer = 1 << 20
 // again. A list is read as Delimiter('{'), then Value for a key, Delimiter(':')
 // and so on; a watch as one Value per event, each looked into by OpenEvent.
 type JSONReader struct {
-	in    *bufio.Reader
-	limit int
-	value []byte
-	end   jsonEnd
+	in       *bufio.Reader
+	limit    int
+	value    []byte
+	complete bool // whether value is
+	scanner  jsonScanner
 }
 
 // NewJSONReader returns a reader of in. limit bounds the bytes of one value.
@@ -68,7 +70,8 @@ func (r *JSONReader) Delimiter(c byte) error {
 // call. Only where it ends is known: what is within may be invalid. io.EOF is an
 // end before its first byte, io.ErrUnexpectedEOF one within it.
 func (r *JSONReader) Value() ([]byte, error) {
-	r.end, r.value = jsonEnd{}, r.value[:0]
+	r.scanner.reset()
+	r.value = r.value[:0]
 	if cap(r.value) > keptBuffer {
 		r.value = nil // before the wait for the next, which may be long
 	}
@@ -80,20 +83,22 @@ func (r *JSONReader) Value() ([]byte, error) {
 	case '}', ']', ':', ',':
 		return nil, fmt.Errorf("invalid JSON: %q in place of a value", first)
 	}
+	r.complete = false
 	for complete := false; !complete; {
 		if _, err = r.in.Peek(1); err != nil {
 			break
 		}
 		chunk, _ := r.in.Peek(r.in.Buffered())
 		n := 0
-		n, complete = r.end.scan(chunk)
+		n, complete = r.scanner.scan(chunk)
 		if len(r.value)+n > r.limit {
 			return nil, ErrTooLarge
 		}
 		r.value = append(r.value, chunk[:n]...)
 		_, _ = r.in.Discard(n) // it was peeked
 	}
-	if err == io.EOF && r.end.endsWithStream() {
+	r.complete = err == nil
+	if err == io.EOF && r.scanner.endsWithStream() {
 		return r.value, nil // a number ends where the stream does
 	}
 	if err == io.EOF {
@@ -126,7 +131,8 @@ func (r *JSONReader) OpenEvent() (eventType string, object []byte, err error) {
 // object is the value's only child, and a brace follows.
 func (r *JSONReader) openUsualEvent() (eventType string, object []byte, ok bool) {
 	rest, ok := bytes.CutPrefix(r.value, eventPrefix)
-	if !ok || r.end.children != 1 || r.end.lastEnd != len(r.value)-1 {
+	index := &r.scanner.index
+	if !ok || index.children != 1 || index.lastEnd != len(r.value)-1 {
 		return "", nil, false
 	}
 	n := 0
@@ -137,4 +143,27 @@ func (r *JSONReader) openUsualEvent() (eventType string, object []byte, ok bool)
 		return "", nil, false
 	}
 	return string(rest[:n]), rest[n+len(eventMiddle)-1 : len(rest)-1], true
+}
+
+// ReadsFrom tells d that the bytes given to JSON come from r: the last value, an
+// object, or an object within it. They have been looked at already, which need
+// not be done again. Nobody may have changed them. Other bytes may be given as
+// well.
+func (d *Decoder) ReadsFrom(r *JSONReader) { d.reader = r }
+
+// cursor returns a cursor at data, if that is an object within the last value.
+func (r *JSONReader) cursor(data []byte) (c jsonCursor, ok bool) {
+	if !r.complete || len(data) == 0 || data[0] != '{' {
+		return c, false
+	}
+	start := int(uintptr(unsafe.Pointer(&data[0])) - uintptr(unsafe.Pointer(&r.value[0])))
+	if start < 0 || start > len(r.value)-len(data) {
+		return c, false
+	}
+	end, index := start+len(data), &r.scanner.index
+	if end > maxJSONLength || !index.valid(r.value) {
+		return c, false
+	}
+	k, ok := index.of(start, end)
+	return jsonCursor{data: r.value[:end], at: index.at, mate: index.mate, i: start, k: k}, ok
 }

@@ -1,6 +1,7 @@
 package decode
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"fmt"
@@ -172,6 +173,50 @@ func jsonHistory(t *testing.T, typ reflect.Type, d *Decoder, f *filler) {
 		if !reflect.DeepEqual(given[i], copies[i]) {
 			t.Fatalf("object %d changed after it was given out:\n%s", i, cmp.Diff(copies[i], given[i]))
 		}
+	}
+}
+
+// Contract 1: what a reader has looked at already is decoded all the same, and
+// what is none of its bytes as well.
+func TestJSONThatComesFromAReader(t *testing.T) {
+	texts := append(oddObjects("spec.any", "spec.parts", "data"), string(testPod(t)))
+	for name, d := range jsonDecoders(false) {
+		for _, form := range []string{`%s`, `{"type":"ADDED","object":%s}`, `{"type":"ADDED","object":{"a":"\x","b":%s}}`} {
+			for _, text := range texts {
+				event := fmt.Sprintf(form, text)
+				r := NewJSONReader(bufio.NewReaderSize(strings.NewReader(event), 100), len(event)+1)
+				d.ReadsFrom(r)
+				value, err := r.Value()
+				start := strings.Index(event, text)
+				if err != nil || start+len(text) > len(value) {
+					continue
+				}
+				data := value[start : start+len(text)]
+				wantKind, want, wantErr := jsonTruth(bytes.Clone(data), d.fresh(), false)
+				for _, data := range [][]byte{data, bytes.Clone(data)} {
+					kind, got, err := d.JSON(data)
+					if kind != wantKind || fmt.Sprint(err) != fmt.Sprint(wantErr) || err == nil && !reflect.DeepEqual(got, want) {
+						t.Fatalf("%s: %s: %s %v\n%s", name, event, kind, err, cmp.Diff(want, got))
+					}
+				}
+			}
+		}
+	}
+	d := New(jsonForms[0].fresh, nil)
+	r := NewJSONReader(bufio.NewReader(strings.NewReader(`{"type":"ADDED","object":`+string(testPod(t))+"}")), 1<<20)
+	if _, err := r.Value(); err != nil {
+		t.Fatal(err)
+	}
+	_, object, err := r.OpenEvent()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := r.cursor(object); !ok {
+		t.Error("the index of the reader is not used")
+	}
+	d.ReadsFrom(r)
+	if _, obj, err := d.JSON(object); err != nil || obj.GetName() != "service-0-7d9c5b8f6d-00007" {
+		t.Error(obj, err)
 	}
 }
 
