@@ -98,6 +98,7 @@ func (l *streamingList) complete(ctx context.Context, resourceVersion string) er
 	}
 	l.r.metrics.Listed(time.Since(l.opened), len(l.gathered.objects), nil)
 	l.gathered, l.completed = collection{}, true
+	l.r.status.succeeded()
 	l.r.status.enter(Watching)
 	l.changes()
 	return nil
