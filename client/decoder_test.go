@@ -39,7 +39,7 @@ func podList(resourceVersion, next string, pods ...*corev1.Pod) *corev1.PodList 
 	return list
 }
 
-// Contract 11: a Decoder changes nothing about an object but whose memory it is.
+// Contract 13: a Decoder changes nothing about an object but whose memory it is.
 func TestDecoderMakesTheSameObjects(t *testing.T) {
 	for _, v := range variants {
 		t.Run(v.name, func(t *testing.T) {
@@ -62,7 +62,7 @@ func TestDecoderMakesTheSameObjects(t *testing.T) {
 	}
 }
 
-// Contract 11: what did not change between two states of an object is one memory
+// Contract 13: what did not change between two states of an object is one memory
 // for both.
 func TestDecoderSharesWhatIsEqual(t *testing.T) {
 	before, after := realisticPod(t), realisticPod(t)
@@ -154,7 +154,7 @@ func (s *forgetful) remembers(want string) {
 	runtime.KeepAlive(s.lw)
 }
 
-// Contract 11: the Decoder remembers what there is, and nothing else: pages are
+// Contract 13: the Decoder remembers what there is, and nothing else: pages are
 // one list, and a list that was not whole makes it forget nothing.
 func TestDecoderForgetsWhatIsGone(t *testing.T) {
 	initial := metav1.ListOptions{SendInitialEvents: new(true)}
