@@ -74,9 +74,9 @@ func (x *jsonIndex) scan(chunk []byte) (n int, complete bool) {
 // block indexes the next 64 bytes, of which size are not padding. end is the
 // number of bytes up to where the text ends, 0 if it goes on.
 func (x *jsonIndex) block(block *[64]byte, base, size int) (end int) {
-	quotes, brackets, odd := jsonMasks(block)
-	if odd || x.escaped != 0 {
-		quotes = x.odd(block, base, size, quotes)
+	quotes, brackets, plain := jsonMasks(block)
+	if !plain || x.escaped != 0 {
+		quotes, brackets = x.odd(block, base, size)
 	}
 	within := jsonWithin(quotes, x.inString)
 	x.inString = within >> 63
@@ -89,50 +89,61 @@ func (x *jsonIndex) block(block *[64]byte, base, size int) (end int) {
 	for left := found; left != 0; left &= left - 1 {
 		x.at = append(x.at, int32(base+bits.TrailingZeros64(left)))
 	}
-	x.mate = slices.Grow(x.mate, len(x.at)-len(x.mate))[:len(x.at)]
+	if cap(x.mate) < len(x.at) {
+		x.mate = slices.Grow(x.mate, len(x.at)-len(x.mate))
+	}
+	x.mate = x.mate[:len(x.at)]
+	if brackets == 0 {
+		return 0
+	}
+	return x.match(block, base, before, found, brackets)
+}
+
+// match matches the brackets of a block; found has the quotes as well, of which
+// the first is the one at before in at.
+func (x *jsonIndex) match(block *[64]byte, base, before int, found, brackets uint64) (end int) {
+	open, depth := x.open, x.depth
 	for ; brackets != 0; brackets &= brackets - 1 {
 		i := bits.TrailingZeros64(brackets)
-		k := before + bits.OnesCount64(found&(1<<i-1))
-		if x.bracket(block[i], int32(k)); x.depth == 1 && block[i]&0x06 == 0x04 { // } or ]
+		k := int32(before + bits.OnesCount64(found&(1<<i-1)))
+		c := block[i]
+		kind := int32(c >> 5 & 1) // braces have the bit, square brackets have not
+		switch c {
+		case '{', '[':
+			depth++
+			open = append(open, k<<1|kind)
+			x.invalid = x.invalid || depth > maxJSONDepth
+			continue
+		case '}', ']':
+			depth--
+		default:
+			x.invalid = true
+			continue
+		}
+		if last := len(open) - 1; last >= 0 && open[last]&1 == kind {
+			x.mate[open[last]>>1] = k
+			open = open[:last]
+		} else {
+			x.invalid = true
+		}
+		if depth == 1 {
 			x.children++
 			x.lastEnd = base + i + 1
 		}
-		if x.depth <= 0 {
+		if depth <= 0 {
 			x.at, x.mate = x.at[:k+1], x.mate[:k+1]
-			return i + 1
+			end = i + 1
+			break
 		}
 	}
-	return 0
+	x.open, x.depth = open, depth
+	return end
 }
 
-// bracket matches the bracket c, which is the kth of at.
-func (x *jsonIndex) bracket(c byte, k int32) {
-	switch c {
-	case '{', '[':
-		x.depth++
-		x.open = append(x.open, k<<1|int32(c>>5&1)) // the bit tells the two apart
-		x.invalid = x.invalid || x.depth > maxJSONDepth
-		return
-	case '}', ']':
-	default:
-		x.invalid = true // see jsonMasks
-		return
-	}
-	x.depth--
-	if len(x.open) == 0 {
-		x.invalid = true
-		return
-	}
-	top := x.open[len(x.open)-1]
-	x.open = x.open[:len(x.open)-1]
-	x.mate[top>>1] = k
-	x.invalid = x.invalid || top&1 != int32(c>>5&1)
-}
-
-// odd deals with backslashes and control characters, and returns the quotes that
-// no backslash escapes.
-func (x *jsonIndex) odd(block *[64]byte, base, size int, quotes uint64) uint64 {
-	slashes, controls := jsonOddMasks(block)
+// odd returns the quotes that no backslash escapes, and the brackets, of a block
+// with backslashes, control characters, or more than ASCII.
+func (x *jsonIndex) odd(block *[64]byte, base, size int) (quotes, brackets uint64) {
+	quotes, brackets, slashes, controls := jsonOddMasks(block)
 	escaped, after := jsonEscaped(slashes, x.escaped)
 	if x.escaped = after; size < 64 {
 		x.escaped = escaped >> size & 1
@@ -143,7 +154,7 @@ func (x *jsonIndex) odd(block *[64]byte, base, size int, quotes uint64) uint64 {
 	for slashes &= within &^ escaped; slashes != 0 && !x.invalid; slashes &= slashes - 1 {
 		x.slashes = append(x.slashes, int32(base+bits.TrailingZeros64(slashes)))
 	}
-	return quotes
+	return quotes, brackets
 }
 
 // valid reports whether the fast path may use the index of the text data, which

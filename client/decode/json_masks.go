@@ -8,38 +8,46 @@ import (
 const (
 	jsonOnes  = 0x0101010101010101
 	jsonHighs = 0x8080808080808080
+
+	// jsonGather times a word of which only the highest bit of each byte may be
+	// set has these bits in its highest byte.
+	jsonGather = 0x0002040810204081
 )
 
-// jsonMasks returns where quotes and brackets are. brackets may have bytes that
-// are none; outside of strings, none of those is valid JSON. odd is true if there
-// are backslashes or control characters.
-func jsonMasks(block *[64]byte) (quotes, brackets uint64, odd bool) {
-	var odds uint64
+// jsonMasks returns where quotes and brackets are, if all is ASCII without
+// backslashes and control characters; else plain is false. A byte of brackets may
+// be Y y _ or DEL, which outside of strings is no valid JSON either.
+func jsonMasks(block *[64]byte) (quotes, brackets uint64, plain bool) {
+	all := uint64(jsonHighs) // a bit that stays set for each byte that is plain
+	for i := uint(0); i < 64; i += 8 {
+		// No byte overflows into the next if all are ASCII.
+		x := binary.LittleEndian.Uint64(block[i:])
+		quote := ^((x ^ jsonOnes*'"') + jsonOnes*0x7f) & jsonHighs
+		bracket := ((x | jsonOnes*0x26) + jsonOnes) & jsonHighs // any of { [ } ] | 0x26 is 0x7f
+		all &= ((x ^ jsonOnes*'\\') + jsonOnes*0x7f) & (x + jsonOnes*(0x80-' ')) &^ x
+		quotes |= quote * jsonGather >> 56 << (i & 63)
+		brackets |= bracket * jsonGather >> 56 << (i & 63)
+	}
+	return quotes, brackets, all == jsonHighs
+}
+
+// jsonOddMasks returns the same for any bytes, and where backslashes and control
+// characters are.
+func jsonOddMasks(block *[64]byte) (quotes, brackets, slashes, controls uint64) {
 	for i := uint(0); i < 64; i += 8 {
 		x := binary.LittleEndian.Uint64(block[i:])
 		quotes |= jsonZeros(x^jsonOnes*'"') << (i & 63)
-		// { [ } ] become 0, and so do Y y _ and DEL.
-		brackets |= jsonZeros(((x|jsonOnes*0x20)^jsonOnes*'{')&^(jsonOnes*6)) << (i & 63)
-		slash := x ^ jsonOnes*'\\'
-		odds |= (slash-jsonOnes)&^slash | (x-jsonOnes*' ')&^x
-	}
-	return quotes, brackets, odds&jsonHighs != 0
-}
-
-// jsonOddMasks returns where backslashes and control characters are.
-func jsonOddMasks(block *[64]byte) (slashes, controls uint64) {
-	for i := uint(0); i < 64; i += 8 {
-		x := binary.LittleEndian.Uint64(block[i:])
+		brackets |= jsonZeros((x|jsonOnes*0x26)^jsonOnes*0x7f) << (i & 63)
 		slashes |= jsonZeros(x^jsonOnes*'\\') << (i & 63)
 		controls |= jsonZeros(x&(jsonOnes*0xe0)) << (i & 63)
 	}
-	return slashes, controls
+	return quotes, brackets, slashes, controls
 }
 
 // jsonZeros returns a bit for each byte of x, set if the byte is 0.
 func jsonZeros(x uint64) uint64 {
 	const low = ^uint64(jsonHighs)
-	return ^((x&low + low) | x | low) * 0x0002040810204081 >> 56
+	return ^((x&low + low) | x | low) * jsonGather >> 56
 }
 
 // jsonEscaped returns which bytes a backslash escapes, and whether that is so
