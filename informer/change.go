@@ -135,8 +135,10 @@ func (c *change) result() (put []client.Object, remove []client.ObjectKey, grown
 // difference returns what the store must have when the server has listed, and
 // what handlers must hear to get there from before. An object that has not
 // changed, or of which d says that it could not be read, stays the one it was,
-// and nobody hears of it.
-func difference(before []client.Object, d *Delta, initial bool) (after []client.Object, events []event) {
+// and nobody hears of it. But if the server has gone back, being restored from
+// a backup, then the same resourceVersion may be another state, and a later one
+// never was.
+func difference(before []client.Object, d *Delta, initial, back bool) (after []client.Object, events []event) {
 	known := make(map[client.ObjectKey]client.Object, len(before))
 	for _, obj := range before {
 		known[keyOf(obj)] = obj
@@ -153,10 +155,12 @@ func difference(before []client.Object, d *Delta, initial bool) (after []client.
 		after = append(after, obj)
 	}
 	for _, key := range d.UnreadKeys {
-		if _, twice := index[key]; !twice && known[key] != nil {
-			index[key] = len(after)
-			after = append(after, known[key])
+		old := known[key]
+		if _, twice := index[key]; twice || old == nil || older(d.ResourceVersion, old.GetResourceVersion()) {
+			continue
 		}
+		index[key] = len(after)
+		after = append(after, old)
 	}
 	for _, obj := range before {
 		if _, stays := index[keyOf(obj)]; !stays {
@@ -164,11 +168,11 @@ func difference(before []client.Object, d *Delta, initial bool) (after []client.
 		}
 	}
 	for n, obj := range after {
-		if old := known[keyOf(obj)]; old == obj {
-			continue
-		} else if old != nil && same(old, obj) {
+		switch old := known[keyOf(obj)]; {
+		case old == obj:
+		case old != nil && same(old, obj) && !back:
 			after[n] = old
-		} else {
+		default:
 			events = appendPut(events, old, obj, initial)
 		}
 	}

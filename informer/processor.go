@@ -93,7 +93,7 @@ func (p *processor) updateLocked(deltas []Delta) error {
 // +checklocks:p.mu
 func (p *processor) replaceLocked(d *Delta) error {
 	initial := !closed(p.synced)
-	objects, events := difference(p.store.List(), d, initial)
+	objects, events := difference(p.store.List(), d, initial, older(d.ResourceVersion, p.progress.at()))
 	if err := p.store.Replace(objects, d.ResourceVersion); err != nil {
 		return err
 	}
