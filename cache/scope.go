@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
 	"governor/client"
+	"governor/client/decode"
 	"governor/informer"
 
 	"k8s.io/apimachinery/pkg/fields"
@@ -90,6 +92,11 @@ func (k *KindInformer) newScope(resource *client.Resource, form client.Form, nam
 			lw.Namespace = ns
 		}
 	}
+	if c.Transform == nil {
+		// What is cached is read only, so it may share memory. A function of the
+		// user's may change its objects in place: they must be its own.
+		lw.Decoder = resource.NewDecoder(&decode.Options{DropManagedFields: true})
+	}
 	name := kindText(k.gvk)
 	if namespace != "" {
 		name += " in " + namespace
@@ -116,21 +123,23 @@ func (k *KindInformer) newScope(resource *client.Resource, form client.Form, nam
 }
 
 // transform returns what is done to each object before it is stored: the
-// user's function, and its kind set, so that no read has to do that to a
-// shared object.
+// user's function, if there is one, and its kind set, so that no read has to do
+// that to a shared object.
 func transform(fn TransformFunc, gvk schema.GroupVersionKind, form client.Form) TransformFunc {
-	if fn == nil {
-		fn = TransformStripManagedFields()
-	}
 	return func(in client.Object) (client.Object, error) {
-		obj, err := fn(in)
-		if err != nil {
-			return nil, err
+		obj := in
+		if fn != nil {
+			var err error
+			if obj, err = fn(in); err != nil {
+				return nil, err
+			}
+			if obj == nil || reflect.TypeOf(obj) != reflect.TypeOf(in) {
+				return nil, fmt.Errorf("the transform function turned a %T (%s) into a %T: it must keep the type", in, form, obj)
+			}
 		}
-		if obj == nil || fmt.Sprintf("%T", obj) != fmt.Sprintf("%T", in) {
-			return nil, fmt.Errorf("the transform function turned a %T (%s) into a %T: it must keep the type", in, form, obj)
+		if kind := obj.GetObjectKind(); kind.GroupVersionKind() != gvk {
+			kind.SetGroupVersionKind(gvk)
 		}
-		obj.GetObjectKind().SetGroupVersionKind(gvk)
 		return obj, nil
 	}
 }
