@@ -51,7 +51,7 @@ func TestForgottenObjectIsCollected(t *testing.T) {
 	d, messages := newPodDecoder(), podMessages(t, 2, nil)
 	kept := decodeAll(t, d, messages[1:])
 	gone := func() weak.Pointer[corev1.Pod] {
-		obj := decodeAll(t, d, messages[:1])[0]
+		obj := decodeAll(t, d, [][]byte{messages[0], messages[0]})[1]
 		if d.known.get([]byte(obj.GetNamespace()), []byte(obj.GetName())) == nil {
 			t.Error("the object is not known")
 		}

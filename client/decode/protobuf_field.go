@@ -76,11 +76,11 @@ func (pl *planner) setBytes(f *field) bool {
 		f.shape = aString
 	case isBytes(f.typ):
 		f.shape = aBytes
-	case kind == reflect.Pointer && isMessage(f.elem):
+	case kind == reflect.Pointer && isMessage(f.elem) && f.elem.Kind() == reflect.Struct:
 		f.shape, f.sub = aMessagePtr, pl.plan(f.elem, within)
 	case kind == reflect.Pointer && f.elem.Kind() == reflect.String:
 		f.shape = aStringPtr
-	case kind == reflect.Slice && isMessage(f.elem):
+	case kind == reflect.Slice && isMessage(f.elem) && f.elem.Kind() == reflect.Struct:
 		f.shape, f.sub = someMessages, pl.plan(f.elem, within)
 	case kind == reflect.Slice && f.elem.Kind() == reflect.String:
 		f.shape = someStrings

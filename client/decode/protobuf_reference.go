@@ -79,7 +79,6 @@ func (m *messages) build(f *field, dst, prev unsafe.Pointer, region []byte, n in
 		return m.message(f.sub, dst, prev, region)
 	case aMessagePtr:
 		ptr := reflect.New(f.elem).UnsafePointer()
-		f.sub.literal(ptr)
 		*(*unsafe.Pointer)(dst) = ptr
 		if prev != nil {
 			prev = *(*unsafe.Pointer)(prev)
@@ -120,7 +119,6 @@ func (m *messages) element(f *field, dst, prev unsafe.Pointer, b []byte, i int) 
 		*(*string)(dst) = m.text(f, (*string)(prev), b[start:end])
 		return end
 	}
-	f.sub.literal(dst)
 	if !m.message(f.sub, dst, prev, b[start:end]) {
 		return 0
 	}

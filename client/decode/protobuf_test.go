@@ -7,11 +7,13 @@ import (
 	"slices"
 	"strconv"
 	"testing"
+	"time"
 	"unsafe"
 
 	"github.com/google/go-cmp/cmp"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	resourcev1 "k8s.io/api/resource/v1"
@@ -126,9 +128,15 @@ func TestUnusualMessagesAreDecodedAsByUnmarshal(t *testing.T) {
 		"an unknown group":              slices.Concat(plain, []byte{9<<3 | 3, 1<<3 | 0, 5, 9<<3 | 4}),
 		"an end of no group":            slices.Concat(plain, []byte{9<<3 | 4}),
 		"field number zero":             slices.Concat(plain, []byte{0, 1}),
+		"first field number zero":       slices.Concat([]byte{0, 1}, plain),
 		"field number too high":         slices.Concat(plain, []byte{0xf8, 0xff, 0xff, 0xff, 0xff, 0xff, 1, 0}),
 		"field number beyond 32 bits":   slices.Concat(plain, []byte{0x98, 0x80, 0x80, 0x80, 0x80, 1 << 3, 0}),
 		"wrong wire type":               {1<<3 | 0, 5},
+		"wrong wire type of a string":   field(3<<3|2, []byte{1<<3 | 0, 1, 'a'}),
+		"unknown fields between parts":  field(1<<3|2, []byte{17<<3&0x7f | 0x82, 1, 0, 16<<3&0x7f | 0x82, 1, 0, 17<<3&0x7f | 0x82, 1, 0}),
+		"string cut short":              {1<<3 | 2, 4, 1<<3 | 2, 5, 'a', 'b'},
+		"unknown number cut short":      slices.Concat(plain, []byte{9<<3 | 1, 1, 2}),
+		"time with nanoseconds":         field(1<<3|2, field(8<<3|2, []byte{1<<3 | 0, 5, 2<<3 | 0, 7})),
 		"cut short":                     plain[:len(plain)-1],
 		"length missing":                {1<<3 | 2},
 		"length beyond the end":         {1<<3 | 2, 5, 0},
@@ -155,6 +163,39 @@ func TestUnusualMessagesAreDecodedAsByUnmarshal(t *testing.T) {
 	}
 }
 
+// Contract 1: what is not shared is right as well.
+func TestObjectsWithNothingInCommonAreDecodedAsByUnmarshal(t *testing.T) {
+	pods, d := newPods(t), newPodDecoder()
+	for i := range 200 {
+		pod := pods(i * perDeployment)
+		check(t, d, marshal(t, pod))
+		check(t, d, marshal(t, pod))
+	}
+}
+
+// Contract 1: equal bytes are not taken for another part.
+func TestPartsAreNotTakenForEachOther(t *testing.T) {
+	d, pod := newPodDecoder(), &corev1.Pod{}
+	pod.Name = "web"
+	pod.Status.Phase = corev1.PodRunning
+	data := marshal(t, pod)
+	meta, status := data[:2+int(data[1])], find(data, 3)
+	part := func(tag byte, value []byte) []byte { return append([]byte{tag, byte(len(value))}, value...) }
+	check(t, d, slices.Concat(meta, part(2<<3|2, nil), part(3<<3|2, status)))
+	check(t, d, slices.Concat(meta, part(2<<3|2, nil), part(3<<3|2, nil)))
+}
+
+// Contract 1: its protobuf has nanoseconds, its value microseconds.
+func TestMicroTimeIsCutAsByItsUnmarshal(t *testing.T) {
+	d := New(freshOf(reflect.TypeFor[coordinationv1.Lease]()), nil)
+	lease := &coordinationv1.Lease{}
+	lease.Spec.RenewTime = &metav1.MicroTime{Time: time.Unix(5, 7000)}
+	data := marshal(t, lease)
+	i := bytes.LastIndex(data, binary.AppendUvarint([]byte{2<<3 | 0}, 7000))
+	copy(data[i+1:], binary.AppendUvarint(nil, 7001))
+	check(t, d, data)
+}
+
 // handWritten has tags that say something else than its Unmarshal does.
 type handWritten struct {
 	metav1.ObjectMeta `protobuf:"bytes,1,opt,name=metadata"`
@@ -167,7 +208,8 @@ func (h *handWritten) DeepCopyObject() runtime.Object { return h }
 // Contract 1.
 func TestHandWrittenUnmarshalIsUsed(t *testing.T) {
 	d := New(func() Object { return &handWritten{} }, nil)
-	if got := check(t, d, []byte("text")); got.GetName() != "text" {
+	data := string([]byte{1<<3 | 2, 0})
+	if got := check(t, d, []byte(data)); got.GetName() != data {
 		t.Errorf("got %q", got.GetName())
 	}
 }
