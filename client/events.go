@@ -17,8 +17,9 @@ import (
 // until the next call. io.EOF is an end between two frames.
 type frames func() (eventType watch.EventType, object []byte, err error)
 
-// framesOf returns the frames of a stream, in whichever encoding it came.
-func framesOf(body *bufio.Reader) (frames, error) {
+// framesOf returns the frames of a stream, in whichever encoding it came. d is
+// for the objects.
+func framesOf(body *bufio.Reader, d decoder) (frames, error) {
 	protobuf, err := isProtobuf(body)
 	if err != nil {
 		return nil, err
@@ -26,7 +27,7 @@ func framesOf(body *bufio.Reader) (frames, error) {
 	if protobuf {
 		return protobufFrames(body), nil
 	}
-	return jsonFrames(body, maxMessage), nil
+	return jsonFrames(jsonReader(body, d)), nil
 }
 
 // protobufFrames reads [4 bytes of length][WatchEvent].
@@ -42,10 +43,8 @@ func protobufFrames(body *bufio.Reader) frames {
 	}
 }
 
-// jsonFrames reads {"type":…,"object":…} one after the other; limit bounds the
-// bytes of one.
-func jsonFrames(body *bufio.Reader, limit int) frames {
-	in := decode.NewJSONReader(body, limit)
+// jsonFrames reads {"type":…,"object":…} one after the other.
+func jsonFrames(in *decode.JSONReader) frames {
 	return func() (watch.EventType, []byte, error) {
 		if _, err := in.Value(); err != nil {
 			return "", nil, tooLong(err)
@@ -81,7 +80,7 @@ func eventTypeOf(text []byte) watch.EventType {
 // eachEvent yields the events of a stream until it ends, or breaks, or yield
 // returns false. A stream that ends between two events ends without an error.
 func (o *objects) eachEvent(body *bufio.Reader, yield func(Event, *DecodeError) bool) error {
-	next, err := framesOf(body)
+	next, err := framesOf(body, o.decoder)
 	for err == nil {
 		var ev Event
 		var data []byte

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"governor/client/decode"
 )
 
 // Contract 9: the limit is for one frame. Any number of small ones pass; one
@@ -19,7 +21,7 @@ func TestJSONFramesAreBounded(t *testing.T) {
 	const limit = 1000
 	small := `{"type":"ADDED","object":{"kind":"Pod"}}`
 	body := strings.NewReader(strings.Repeat(small, 1000) + `{"type":"` + strings.Repeat("a", 100*limit))
-	next := jsonFrames(bufio.NewReader(body), limit)
+	next := jsonFrames(decode.NewJSONReader(bufio.NewReader(body), limit))
 	for i := range 1000 {
 		if eventType, object, err := next(); err != nil || eventType != "ADDED" || string(object) != `{"kind":"Pod"}` {
 			t.Fatalf("frame %d: %q, %q, %v", i, eventType, object, err)
@@ -51,7 +53,7 @@ func BenchmarkFrames(b *testing.B) {
 		"json":     fmt.Appendf(nil, "{\"type\":\"MODIFIED\",\"object\":%s}\n", pod),
 	} {
 		b.Run(name, func(b *testing.B) {
-			next, err := framesOf(bufio.NewReaderSize(&endless{text: frame}, streamBuffer))
+			next, err := framesOf(bufio.NewReaderSize(&endless{text: frame}, streamBuffer), nil)
 			if err != nil {
 				b.Fatal(err)
 			}

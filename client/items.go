@@ -33,7 +33,7 @@ func (p *page) read(body *bufio.Reader) error {
 	case protobuf:
 		err = p.readProtobuf(body)
 	default:
-		err = tooLong(p.readJSON(decode.NewJSONReader(body, maxMessage)))
+		err = tooLong(p.readJSON(jsonReader(body, p.decoder)))
 	}
 	return noEOF(err)
 }

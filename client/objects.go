@@ -1,6 +1,7 @@
 package client
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -55,6 +56,16 @@ func (r *Resource) objects(d *decode.Decoder) (*objects, error) {
 		return nil, err
 	}
 	return o, nil
+}
+
+// jsonReader returns a reader of body. What it has looked at, a *decode.Decoder
+// need not look at again.
+func jsonReader(body *bufio.Reader, d decoder) *decode.JSONReader {
+	in := decode.NewJSONReader(body, maxMessage)
+	if d, ok := d.(*decode.Decoder); ok {
+		d.ReadsFrom(in)
+	}
+	return in
 }
 
 // one decodes one object with its envelope, if it has one, by d, and sets its
