@@ -43,7 +43,7 @@ func oddObjects(fields ...string) (objects []string) {
 		many += `,"` + strings.Repeat("k", i) + `":` + strings.Repeat("1", i+1)
 	}
 	return append(objects, many+"}", ``, ` `, `{`, `{"metadata":{"name":"a"}} x`, `{"metadata":{"name":"a"}},`, `{"metadata":{"name":"a"}}{}`,
-		`{"spec":{"i8":1,"I8":2},"kind":1}`, `{"kind":"A","kind":"B"}`, `{"kind":"A","apiVersion":"a/b/c"}`, `{"kind":["A"]}`, `{"kind":"A","spec":{"named":["a"],"named":[1]}}`,
+		`{"spec":{"i8":1,"I8":2},"kind":1}`, `{"metadata":{"name":"a"}} "\`, `{"metadata":{"name":"a"}}"\x"`, `{"kind":"A","kind":"B"}`, `{"kind":"A","apiVersion":"a/b/c"}`, `{"kind":["A"]}`, `{"kind":"A","spec":{"named":["a"],"named":[1]}}`,
 		`{"metadata":{"name":"a","managedFields":[{"manager":"m"}]},"labels":{"a":"0123456789012345678901234"}}`,
 		`{"metadata":{"name":"a","labels":{"a":"0123456789012345678901234"}},"labels":{"a":"1123456789012345678901234"}}`,
 		`{"metadata":{"name":"a","managedFields":1}}`, `{"metadata":{"name":"a"},"metadata":{"labels":{"a":"b"}}}`)

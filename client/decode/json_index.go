@@ -164,6 +164,9 @@ func (x *jsonIndex) valid(data []byte) bool {
 		return false
 	}
 	for _, slash := range x.slashes {
+		if int(slash) >= x.offset {
+			break // after the text, in its last block
+		}
 		switch data[slash+1] { // there is one: strings have ended
 		case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
 		case 'u':
