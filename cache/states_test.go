@@ -239,7 +239,7 @@ func TestBucketsStayForReaders(t *testing.T) {
 
 // What the figures in docs/design/indexer.md rest on.
 func TestAllocations(t *testing.T) {
-	x, objects := NewIndexer(), pods(2000)
+	x, objects := NewIndexer(), pods(2000, 0)
 	if err := x.AddIndex("node", byNode); err != nil {
 		t.Fatal(err)
 	}
