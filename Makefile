@@ -3,6 +3,7 @@
 
 GO       ?= go
 FUZZTIME ?= 10s
+RUNS     ?= 2
 # Trees that are linted: our module, without what other modules own.
 GOFILES  := $(shell find . -name '*.go' -not -path './bin/*')
 
@@ -36,6 +37,7 @@ bench: ## every benchmark
 
 study: ## side by side with upstream: ratios, each taken in one run
 	$(GO) -C study run ./queue
+	$(GO) -C study run ./bench -runs $(RUNS)
 
 fuzz: ## every fuzz target for $(FUZZTIME)
 	@for pkg in $$($(GO) list ./...); do \

@@ -57,7 +57,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if *into == "" {
 		return nil
 	}
-	conditions := fmt.Sprintf("%d runs of each side, in turn; %d Pods, %d of the custom resource; %d cores (%s/%s), %s.",
-		b.runs, b.objects, b.objects/customShare, runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version())
+	conditions := fmt.Sprintf("%d runs of each side, in turn; %d Pods, all of which change in a burst; %d of the custom resource, %d of which do; %d cores (%s/%s), %s.",
+		b.runs, b.objects, b.objectsOf(probe.JSON), b.burstOf(probe.JSON), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version())
 	return replaceTable(*into, conditions, rows)
 }
