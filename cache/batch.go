@@ -232,6 +232,9 @@ func (b *batch) reset() {
 		clear(g.changes)
 		*g = group{changes: g.changes[:0]}
 	}
+	if len(b.groups) > 64 {
+		b.groupOf = nil // to clear a large map takes longer than a small write
+	}
 	clear(b.groupOf)
 	b.next = nil
 	b.puts, b.said, b.written, b.links, b.groups = b.puts[:0], b.said[:0], b.written[:0], b.links[:0], b.groups[:0]

@@ -5,14 +5,15 @@
 //
 //	                 ┌──────────────── KIND INFORMER, one for each kind ────────────────┐
 //	API SERVER ─►    │ informer ─► INDEXER   in each namespace, or one for all          │
-//	list, watch      │    │           └─► state{objects, indexes} ─► QUERY ─► VIEW ─────┼─► READER ─► client.Delegating
+//	list, watch      │    │           └─► state{slots, indexes} ──► QUERY ─► VIEW ──────┼─► READER ─► client.Delegating
 //	                 │    └─► handlers ─► controller's source       which?   which form?│   Get, List
 //	                 └──────────────────────────────────────────────────────────────────┘
 //	                                        CACHE: finds the kind, starts it, stops it
 //
-// Open indexer.go and sorted.go first (what is held), then query.go, view.go and
-// reader.go (how it is read), then kind.go, scope.go and cache.go (what keeps it
-// true).
+// Open indexer.go and slot.go first (what is held), with state.go, index.go,
+// sorted.go and table.go (its parts), batch.go and readers.go (how it is written
+// while others read it), then query.go, view.go and reader.go (how it is read),
+// then kind.go, scope.go and cache.go (what keeps it true).
 //
 // # Contract
 //

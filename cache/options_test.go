@@ -210,3 +210,38 @@ func TestTransform(t *testing.T) {
 		}
 	})
 }
+
+// Contract 8: what did not change is in memory once, from one version of an
+// object to the next; but a Transform gets objects that are its own.
+func TestCachedObjectsShareWhatIsEqual(t *testing.T) {
+	for name, tt := range map[string]struct {
+		transform TransformFunc
+		shared    bool
+	}{
+		"without a Transform": {nil, true},
+		"with a Transform":    {TransformStripManagedFields(), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, c := tenPods(t, &Options{DefaultTransform: tt.transform})
+				stored := func() *corev1.Pod {
+					p := &corev1.Pod{}
+					if err := c.Get(t.Context(), key("ns1", "p0"), p, client.UnsafeDisableDeepCopy); err != nil {
+						t.Fatal(err)
+					}
+					return p
+				}
+				before := stored()
+				s.put(pod("ns1", "p0", "other", "n0"))
+				synctest.Wait()
+				after := stored()
+				if after.Labels["app"] != "other" || after.ManagedFields != nil || after.Kind != "Pod" {
+					t.Fatalf("got %v", after)
+				}
+				if shared := &before.Spec.Containers[0] == &after.Spec.Containers[0]; shared != tt.shared {
+					t.Errorf("shared: %v, want %v", shared, tt.shared)
+				}
+			})
+		})
+	}
+}
