@@ -38,7 +38,8 @@
 //  7. As told: each setting holds by the table at Options. Nothing is fetched that
 //     the selectors do not select. Options are never written to.
 //  8. Yours: what a read returns shares nothing with the cache, unless the copy was
-//     switched off. What handlers and index functions get is shared: read it only.
+//     switched off. What handlers and index functions get is shared, and without a
+//     Transform its parts are shared with other objects: read it only.
 //  9. Everything ends with Start's context: Start returns when all informers have
 //     ended, whoever waits gets ErrStopped, reads of what had synced give the last
 //     state.
