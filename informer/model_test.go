@@ -6,7 +6,6 @@ import (
 	"flag"
 	"fmt"
 	"maps"
-	"runtime"
 	"slices"
 	"strconv"
 	"sync"
@@ -28,17 +27,15 @@ var modelSeeds = flag.Int("model.seeds", 500, "how many histories TestModel trie
 // one that the server had, each handler hears a legal story, and in the end all
 // of them agree.
 func TestModel(t *testing.T) {
-	RunModels(t, func() Store { return newMapStore() })
+	RunModels(t, 0, func() Store { return newMapStore() })
 }
 
-// RunModels tries histories on a kind of store, on all cores: of 0, 1, 2 … the
-// seeds that are left over by as many other kinds.
-func RunModels(t *testing.T, newStore func() Store) {
-	lanes := runtime.GOMAXPROCS(0)
-	for lane := range lanes {
+// RunModels tries every second history, from the first on, on a kind of store.
+func RunModels(t *testing.T, first int, newStore func() Store) {
+	for lane := range 2 {
 		t.Run(fmt.Sprint("lane ", lane), func(t *testing.T) {
 			t.Parallel()
-			for seed := lane; seed < *modelSeeds && !t.Failed(); seed += lanes {
+			for seed := first + 2*lane; seed < *modelSeeds && !t.Failed(); seed += 4 {
 				synctest.Test(t, func(t *testing.T) { runModel(t, uint64(seed), newStore()) })
 			}
 		})
@@ -237,7 +234,7 @@ func (m *model) step() {
 			time.Sleep(20 * time.Minute)
 		}
 	case 5:
-		if m.server.seed%4 == 0 && m.server.restores() == 0 {
+		if m.server.seed%5 == 0 && m.server.restores() == 0 {
 			m.restore()
 		}
 	default:
