@@ -198,6 +198,7 @@ func TestDecoderForgetsWhatIsGone(t *testing.T) {
 			s.watch(initial, added("a"), frame(t, protobufType, "BOOKMARK", plainBookmark))
 		}, "abc"},
 		{"the end of a list that was not asked for", func(s *forgetful) {
+			s.list(9, "", "p", "a") // more pages are to come
 			s.watch(metav1.ListOptions{}, added("a"), frame(t, protobufType, "BOOKMARK", bookmark("3")))
 		}, "abc"},
 	}

@@ -57,4 +57,16 @@ func TestEveryTransportPings(t *testing.T) {
 	if err := pinged(&broken); err == nil {
 		t.Error("no error for a CA that cannot be read")
 	}
+
+	c, err := New(&rest.Config{Host: "https://server", BearerToken: "t"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rt := c.http.Transport
+	for wrapped, ok := rt.(utilnet.RoundTripperWrapper); ok; wrapped, ok = rt.(utilnet.RoundTripperWrapper) {
+		rt = wrapped.WrappedRoundTripper()
+	}
+	if _, ok := rt.(*http.Transport); !ok || rt == http.DefaultTransport {
+		t.Errorf("a client has %T", rt)
+	}
 }
