@@ -50,8 +50,7 @@ func (c *jsonCursor) more(closer byte, first bool) (more, ok bool) {
 		return false, false
 	}
 	c.i++
-	next = c.peek()
-	return true, next != closer
+	return true, true
 }
 
 // quoted goes past the string that peek saw the beginning of, and returns what is

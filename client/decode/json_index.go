@@ -107,11 +107,10 @@ func (x *jsonIndex) match(block *[64]byte, base, before int, found, brackets uin
 		i := bits.TrailingZeros64(brackets)
 		k := int32(before + bits.OnesCount64(found&(1<<i-1)))
 		c := block[i]
-		kind := int32(c >> 5 & 1) // braces have the bit, square brackets have not
 		switch c {
 		case '{', '[':
 			depth++
-			open = append(open, k<<1|kind)
+			open = append(open, k)
 			x.invalid = x.invalid || depth > maxJSONDepth
 			continue
 		case '}', ']':
@@ -120,8 +119,8 @@ func (x *jsonIndex) match(block *[64]byte, base, before int, found, brackets uin
 			x.invalid = true
 			continue
 		}
-		if last := len(open) - 1; last >= 0 && open[last]&1 == kind {
-			x.mate[open[last]>>1] = k
+		if last := len(open) - 1; last >= 0 { // it need not be of the same kind: see jsonCursor
+			x.mate[open[last]] = k
 			open = open[:last]
 		} else {
 			x.invalid = true
