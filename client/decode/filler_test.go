@@ -41,7 +41,7 @@ func (f *filler) fill(v reflect.Value, depth int) {
 		}
 		return
 	case *metav1.FieldsV1:
-		p.Raw = []byte(`{"f:spec":{}}`)
+		p.SetRawBytes([]byte(`{"f:spec":{}}`))
 		return
 	case *runtime.RawExtension:
 		p.Raw = []byte(`{"a":` + strconv.Itoa(f.IntN(3)) + `}`)

@@ -107,6 +107,7 @@ func TestUnusualMessagesAreDecodedAsByUnmarshal(t *testing.T) {
 	pod := newPods(t)(0)
 	plain := marshal(t, pod)
 	meta, status := find(plain, 1), find(plain, 3)
+	// A tag is the number<<3 | the wire type; that of numbers is 0.
 	field := func(tag byte, value []byte) []byte {
 		return append(binary.AppendUvarint([]byte{tag}, uint64(len(value))), value...)
 	}
@@ -117,32 +118,32 @@ func TestUnusualMessagesAreDecodedAsByUnmarshal(t *testing.T) {
 		"a part twice":                  slices.Concat(field(1<<3|2, meta), field(1<<3|2, meta)),
 		"a string twice":                field(3<<3|2, slices.Concat(field(1<<3|2, []byte("a")), field(1<<3|2, []byte("b")))),
 		"a repeated field in two parts": field(3<<3|2, slices.Concat(field(2<<3|2, nil), field(1<<3|2, []byte("b")), field(2<<3|2, nil))),
-		"unknown fields":                slices.Concat(plain, field(9<<3|2, meta), []byte{10<<3 | 0, 0x80, 1, 11<<3 | 5, 1, 2, 3, 4, 11<<3 | 1, 1, 2, 3, 4, 5, 6, 7, 8}),
-		"an unknown group":              slices.Concat(plain, []byte{9<<3 | 3, 1<<3 | 0, 5, 9<<3 | 4}),
+		"unknown fields":                slices.Concat(plain, field(9<<3|2, meta), []byte{10 << 3, 0x80, 1, 11<<3 | 5, 1, 2, 3, 4, 11<<3 | 1, 1, 2, 3, 4, 5, 6, 7, 8}),
+		"an unknown group":              slices.Concat(plain, []byte{9<<3 | 3, 1 << 3, 5, 9<<3 | 4}),
 		"an end of no group":            slices.Concat(plain, []byte{9<<3 | 4}),
 		"field number zero":             slices.Concat(plain, []byte{0, 1}),
 		"first field number zero":       slices.Concat([]byte{0, 1}, plain),
 		"field number too high":         slices.Concat(plain, []byte{0xf8, 0xff, 0xff, 0xff, 0xff, 0xff, 1, 0}),
 		"field number beyond 32 bits":   slices.Concat(plain, []byte{0x98, 0x80, 0x80, 0x80, 0x80, 1 << 3, 0}),
-		"wrong wire type":               {1<<3 | 0, 5},
-		"wrong wire type of a string":   field(3<<3|2, []byte{1<<3 | 0, 1, 'a'}),
+		"wrong wire type":               {1 << 3, 5},
+		"wrong wire type of a string":   field(3<<3|2, []byte{1 << 3, 1, 'a'}),
 		"unknown fields between parts":  field(1<<3|2, []byte{17<<3&0x7f | 0x82, 1, 0, 16<<3&0x7f | 0x82, 1, 0, 17<<3&0x7f | 0x82, 1, 0}),
 		"string cut short":              {1<<3 | 2, 4, 1<<3 | 2, 5, 'a', 'b'},
 		"unknown number cut short":      slices.Concat(plain, []byte{9<<3 | 1, 1, 2}),
-		"time with nanoseconds":         field(1<<3|2, field(8<<3|2, []byte{1<<3 | 0, 5, 2<<3 | 0, 7})),
+		"time with nanoseconds":         field(1<<3|2, field(8<<3|2, []byte{1 << 3, 5, 2 << 3, 7})),
 		"cut short":                     plain[:len(plain)-1],
 		"length missing":                {1<<3 | 2},
 		"length beyond the end":         {1<<3 | 2, 5, 0},
 		"negative length":               {1<<3 | 2, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1},
 		"length of eleven bytes":        {1<<3 | 2, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1},
-		"number of ten bytes":           field(2<<3|2, []byte{4<<3 | 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f}),
-		"negative number":               field(2<<3|2, []byte{4<<3 | 0, 0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1}),
+		"number of ten bytes":           field(2<<3|2, []byte{4 << 3, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f}),
+		"negative number":               field(2<<3|2, []byte{4 << 3, 0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1}),
 		"packed numbers":                field(2<<3|2, field(14<<3|2, field(4<<3|2, []byte{1, 2, 0x80, 1}))),
 		"map entry without a key":       field(1<<3|2, field(11<<3|2, field(2<<3|2, []byte("v")))),
 		"map entry without a value":     field(1<<3|2, field(11<<3|2, field(1<<3|2, []byte("k")))),
 		"map entry with more":           field(1<<3|2, field(11<<3|2, field(3<<3|2, []byte("k")))),
 		"map key twice":                 field(1<<3|2, slices.Concat(field(11<<3|2, field(1<<3|2, nil)), field(11<<3|2, nil))),
-		"time with more":                field(1<<3|2, field(8<<3|2, []byte{1<<3 | 0, 5, 1<<3 | 0, 6, 2<<3 | 0, 7, 3<<3 | 0, 8})),
+		"time with more":                field(1<<3|2, field(8<<3|2, []byte{1 << 3, 5, 1 << 3, 6, 2 << 3, 7, 3 << 3, 8})),
 		"bad managed fields":            field(1<<3|2, slices.Concat(field(1<<3|2, []byte("n")), []byte{0x8a, 1, 2, 0xff, 0xff})),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -162,7 +163,7 @@ func TestMicroTimeIsCutAsByItsUnmarshal(t *testing.T) {
 	lease := &coordinationv1.Lease{}
 	lease.Spec.RenewTime = &metav1.MicroTime{Time: time.Unix(5, 7000)}
 	data := marshal(t, lease)
-	i := bytes.LastIndex(data, binary.AppendUvarint([]byte{2<<3 | 0}, 7000))
+	i := bytes.LastIndex(data, binary.AppendUvarint([]byte{2 << 3}, 7000))
 	copy(data[i+1:], binary.AppendUvarint(nil, 7001))
 	check(t, d, data)
 }
