@@ -142,6 +142,7 @@ func TestUnusualMessagesAreDecodedAsByUnmarshal(t *testing.T) {
 		"map entry without a key":       field(1<<3|2, field(11<<3|2, field(2<<3|2, []byte("v")))),
 		"map entry without a value":     field(1<<3|2, field(11<<3|2, field(1<<3|2, []byte("k")))),
 		"map entry with more":           field(1<<3|2, field(11<<3|2, field(3<<3|2, []byte("k")))),
+		"map entry with a key and more": field(1<<3|2, field(11<<3|2, slices.Concat(field(1<<3|2, []byte("k")), field(3<<3|2, []byte("k"))))),
 		"map key twice":                 field(1<<3|2, slices.Concat(field(11<<3|2, field(1<<3|2, nil)), field(11<<3|2, nil))),
 		"time with more":                field(1<<3|2, field(8<<3|2, []byte{1 << 3, 5, 1 << 3, 6, 2 << 3, 7, 3 << 3, 8})),
 		"bad managed fields":            field(1<<3|2, slices.Concat(field(1<<3|2, []byte("n")), []byte{0x8a, 1, 2, 0xff, 0xff})),
