@@ -59,6 +59,7 @@ type model struct {
 	joined   int
 	stop     func()
 	waits    sync.WaitGroup
+	awaited  int // the latest version that somebody waits for
 }
 
 // modelStore is any Store, which refuses writes at times, and whose every state
@@ -183,6 +184,7 @@ func (m *model) await() {
 	m.server.mu.Lock()
 	rv := m.server.rv
 	m.server.mu.Unlock()
+	m.awaited = max(m.awaited, rv)
 	m.waits.Go(func() {
 		if err := m.informer.WaitFor(m.Context(), strconv.Itoa(rv)); err != nil {
 			m.Errorf("seed %d: %v", m.server.seed, err)
@@ -255,7 +257,10 @@ func runModel(t *testing.T, seed uint64, store Store) {
 	m.server.faults = false
 	m.server.mu.Unlock()
 	m.server.mend()
-	m.server.change()                                                 // a bookmark follows, if nothing else
+	m.server.change() // a bookmark follows, if nothing else
+	for m.server.rv < m.awaited {
+		m.server.change() // after a restore
+	}
 	time.Sleep(2*minWatch + watchGrace + 2*lastRetry + 2*time.Minute) // a stall, then a back-off or two
 	synctest.Wait()
 	m.waits.Wait()
