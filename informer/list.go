@@ -62,6 +62,7 @@ func (r *Reflector) replace(ctx context.Context, c *collection, asked, got strin
 	for _, u := range c.unread {
 		if u.retry() {
 			r.planRetry()
+			break
 		}
 	}
 	return nil

@@ -47,7 +47,9 @@ func (r *Reflector) streamList(ctx context.Context, newest bool) (complete bool,
 		return true, err
 	}
 	if err == nil {
-		err = errPremature
+		if err = errPremature; time.Since(l.opened) >= minWatch {
+			err = errNoEnd // it had all the time that there is
+		}
 	}
 	r.metrics.Listed(time.Since(l.opened), len(l.gathered.objects), err)
 	return false, err

@@ -118,10 +118,7 @@ func (s *unread) mending(key client.ObjectKey, mended func(left int)) func() {
 	if s.byKey[key] == nil {
 		return nil
 	}
-	seq := s.seq
-	return func() {
-		mended(s.remove(func(e *unreadEntry) bool { return e.Key == key && e.seq <= seq }))
-	}
+	return s.mendingLocked(func(k client.ObjectKey) bool { return k == key }, mended)
 }
 
 // mendingAllBut is the same for all objects but those that a list has found unread.
@@ -131,22 +128,28 @@ func (s *unread) mendingAllBut(listed map[client.ObjectKey]UnreadObject, mended 
 	if len(s.byKey) == 0 {
 		return nil
 	}
-	seq := s.seq
-	return func() {
-		mended(s.remove(func(e *unreadEntry) bool {
-			_, still := listed[e.Key]
-			return !still && e.seq <= seq
-		}))
-	}
+	return s.mendingLocked(func(key client.ObjectKey) bool {
+		_, still := listed[key]
+		return !still
+	}, mended)
 }
 
-// remove forgets some, unless they have become unread once more meanwhile. It
-// returns how many are left.
-func (s *unread) remove(which func(*unreadEntry) bool) (left int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	maps.DeleteFunc(s.byKey, func(_ client.ObjectKey, e *unreadEntry) bool { return which(e) })
-	return len(s.byKey)
+// mendingLocked is for those that are unread by now. What becomes unread once more,
+// before the Store has the state that was readable, stays so.
+//
+// +checklocks:s.mu
+func (s *unread) mendingLocked(which func(client.ObjectKey) bool, mended func(left int)) func() {
+	seq := s.seq
+	return func() {
+		s.mu.Lock()
+		before := len(s.byKey)
+		maps.DeleteFunc(s.byKey, func(key client.ObjectKey, e *unreadEntry) bool { return e.seq <= seq && which(key) })
+		left := len(s.byKey)
+		s.mu.Unlock()
+		if left < before {
+			mended(left)
+		}
+	}
 }
 
 // untransformed says whether there are some that are to be transformed again.
@@ -194,7 +197,7 @@ func (r *Reflector) missed(ctx context.Context, u UnreadObject) {
 // planRetry sets when everything is to be listed for the sake of the objects
 // that the Transform function has refused. Until then the watch goes on.
 func (r *Reflector) planRetry() {
-	if now := time.Now(); r.retryAt.IsZero() && r.unread.untransformed() {
+	if now := time.Now(); !r.retryAt.After(now) && r.unread.untransformed() {
 		r.retryAt = now.Add(r.retry.next(now))
 	}
 }

@@ -11,14 +11,15 @@ import (
 // peer sends nothing, and so does a healthy one when nothing happens: only what
 // should have been heard by now tells the one from the other.
 type vigil struct {
-	nearer chan struct{} // holds one token when the end may have come nearer
+	nearer  chan struct{} // holds one token when the end may have come nearer
+	retries func() bool   // says that there are objects to be transformed once more; nil means no
 
 	mu       sync.Mutex
 	overdue  time.Time     // +checklocks:mu; when the request should have ended long ago; zero means never
 	heard    time.Time     // +checklocks:mu; when something was last heard
 	patience time.Duration // +checklocks:mu; how long nothing may be heard; zero means for ever
 	silent   error         // +checklocks:mu; what it is when nothing was
-	retry    time.Time     // +checklocks:mu; when objects are to be transformed once more; zero means never
+	retry    time.Time     // +checklocks:mu; when that is due; zero means never
 }
 
 // newVigil returns a vigil over a request that begins now.
@@ -74,7 +75,7 @@ func (v *vigil) end() (at time.Time, reason error) {
 	if silent := v.heard.Add(v.patience); v.patience > 0 && (at.IsZero() || silent.Before(at)) {
 		at, reason = silent, v.silent
 	}
-	if !v.retry.IsZero() && (at.IsZero() || v.retry.Before(at)) {
+	if !v.retry.IsZero() && (at.IsZero() || v.retry.Before(at)) && v.retries() {
 		at, reason = v.retry, errRetry
 	}
 	return at, reason

@@ -45,7 +45,9 @@ func (r *Reflector) watch(ctx context.Context) error {
 }
 
 func (r *Reflector) newStream() *watchStream {
-	return &watchStream{r: r, vigil: newVigil(), ends: time.Now().Add(minWatch + rand.N(minWatch))}
+	v := newVigil()
+	v.retries = r.unread.untransformed
+	return &watchStream{r: r, vigil: v, ends: time.Now().Add(minWatch + rand.N(minWatch))}
 }
 
 // changes says that what comes now are changes.
@@ -75,14 +77,8 @@ func (s *watchStream) run(ctx context.Context, opts metav1.ListOptions, take fun
 	if refusal := r.fifo.Refusal(); refusal != nil {
 		err = refusal
 	}
-	switch {
-	case err == errOverdue:
+	if err == errOverdue {
 		err = nil // it would have ended well by now, had it lived
-	case err == errRetry:
-		r.retryAt = time.Time{}
-		if !r.unread.untransformed() {
-			err = nil // mended meanwhile
-		}
 	}
 	if !s.began.IsZero() {
 		r.metrics.Watched(time.Since(s.began), s.events, err)
