@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/netip"
+	"reflect"
 	"strings"
+	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -12,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	kjson "sigs.k8s.io/json"
 )
 
 // odd is a custom resource with every kind of field.
@@ -24,6 +27,7 @@ type odd struct {
 	Data   map[string]any `json:"data"`
 	Pod    corev1.PodSpec
 	Labels map[string]string `json:"labels"` // also a part of metadata
+	Other  metav1.ObjectMeta `json:"other"`
 }
 
 // DeepCopyObject makes odd a runtime.Object.
@@ -71,14 +75,12 @@ type oddSpec struct {
 		A int
 		metav1.Time
 	} `json:"anonymous"`
-	Plain     struct{ A, B int } `json:"plain"`
-	Conflict  oddConflict        `json:"conflict"`
-	Behind    oddBehind          `json:"behind"`
-	Self      *oddSpec           `json:"self"`
-	Minus     int                `json:"-"`
-	MinusName int                `json:"-,"`
-	Bad       int                `json:"bad\"name"`
-	Ünïcode   int                `json:"ünïcode"`
+	Plain    struct{ A, B int } `json:"plain"`
+	Conflict oddConflict        `json:"conflict"`
+	Behind   oddBehind          `json:"behind"`
+	Self     *oddSpec           `json:"self"`
+	Minus    int                `json:"-"`
+	Ünïcode  int                `json:"ünïcode"`
 }
 
 type (
@@ -156,4 +158,34 @@ func (o *oddLower) UnmarshalJSON(data []byte) error {
 	}
 	o.Raw = data
 	return nil
+}
+
+// oddTags are tags that no linter would let pass, on fields A, B and so on.
+var oddTags = []reflect.StructTag{`json:"-,"`, `json:"b\"name"`, `json:"-"`, `json:","`, `json:"e,unknown"`, `json:" f"`, `json:"a/b~c"`, `json`, `json:"\u00fc"`}
+
+// Contract 1: names are what encoding/json takes for names.
+func TestOddTagsOfJSON(t *testing.T) {
+	var fields []reflect.StructField
+	names := []string{`"none":0`}
+	for i, tag := range oddTags {
+		name := string(rune('A' + i))
+		fields = append(fields, reflect.StructField{Name: name, Tag: tag, Type: reflect.TypeFor[int]()})
+		tagged, _, _ := strings.Cut(tag.Get("json"), ",")
+		quoted, _ := json.Marshal(tagged)
+		names = append(names, fmt.Sprintf(`"%s":%d`, name, i+1), fmt.Sprintf(`%s:%d`, quoted, 10*i+10))
+	}
+	typ := reflect.StructOf(fields)
+	d := New(func() Object { return &odd{} }, nil)
+	o := newJSONObjects(d)
+	plan := (&jsonPlans{hasher: &d.hasher, plans: map[reflect.Type]*jsonPlan{}}).plan(typ)
+	for _, name := range names {
+		data := []byte("{" + name + "}")
+		got, want := reflect.New(typ), reflect.New(typ)
+		if err := kjson.UnmarshalCaseSensitivePreserveInts(data, want.Interface()); err != nil {
+			t.Fatal(err)
+		}
+		if !o.begin(data) || !o.typed.value(plan, got.UnsafePointer(), nil) || !reflect.DeepEqual(got.Interface(), want.Interface()) {
+			t.Errorf("%s: %v, want %v", data, got.Elem(), want.Elem())
+		}
+	}
 }
