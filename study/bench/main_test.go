@@ -14,7 +14,7 @@ import (
 // The whole bench, with few objects: no figure is judged, but each is there.
 func TestBench(t *testing.T) {
 	page := filepath.Join(t.TempDir(), "page.md")
-	if err := os.WriteFile(page, []byte("before\n"+tableStart+"old\n"+tableEnd+"after\n"), 0o666); err != nil {
+	if err := os.WriteFile(page, []byte("before\n"+tableStart+"stale\n"+tableEnd+"after\n"), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	out := &bytes.Buffer{}
@@ -29,7 +29,7 @@ func TestBench(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := string(written)
-	if !strings.HasPrefix(text, "before\n"+tableStart+"1 runs") || !strings.HasSuffix(text, tableEnd+"after\n") || strings.Contains(text, "old") {
+	if !strings.HasPrefix(text, "before\n"+tableStart+"1 runs") || !strings.HasSuffix(text, tableEnd+"after\n") || strings.Contains(text, "stale") {
 		t.Errorf("the page is now:\n%s", text)
 	}
 	for _, bad := range []string{"NaN", "Inf", "| 0 |", "| -"} {

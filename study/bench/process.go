@@ -89,7 +89,7 @@ func (b *bench) measure(ctx context.Context, variants []probe.Variant) (results,
 // build makes the sides' programs: each has only its own side in it.
 func build(ctx context.Context, dir string) error {
 	for _, side := range sides {
-		output, err := exec.CommandContext(ctx, "go", "build", "-o", dir, "governor/study/bench/"+side).CombinedOutput()
+		output, err := exec.CommandContext(ctx, "go", "build", "-ldflags=-w", "-o", dir, "governor/study/bench/"+side).CombinedOutput()
 		if err != nil {
 			return fmt.Errorf("build %s: %w\n%s", side, err, output)
 		}
