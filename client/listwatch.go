@@ -6,8 +6,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"net/http"
+	"sync/atomic"
 
 	"governor/client/decode"
 
@@ -40,6 +42,23 @@ type ListWatch struct {
 	// nobody may change one, and one goroutine at a time may use the ListWatch.
 	// Nil means that each object is the receiver's own. See Resource.NewDecoder.
 	Decoder *decode.Decoder
+
+	read int64 // bytes of answers; atomic, and no atomic.Int64 so that a ListWatch can be copied
+}
+
+// BytesRead is how many bytes the answers have had so far.
+func (l *ListWatch) BytesRead() int64 { return atomic.LoadInt64(&l.read) }
+
+// counter counts what is read through it.
+type counter struct {
+	io.Reader
+	read *int64
+}
+
+func (c counter) Read(p []byte) (int, error) {
+	n, err := c.Reader.Read(p)
+	atomic.AddInt64(c.read, int64(n))
+	return n, err
 }
 
 // List requests one page and hands over its objects one by one, as their bytes
@@ -170,7 +189,7 @@ func (l *ListWatch) stream(ctx context.Context, opts metav1.ListOptions, read fu
 		}
 		body.Close()
 	}()
-	err = read(objects, bufio.NewReaderSize(body, streamBuffer))
+	err = read(objects, bufio.NewReaderSize(counter{body, &l.read}, streamBuffer))
 	if err == nil || err == errLeft {
 		return err
 	}
