@@ -12,15 +12,38 @@
 // Three goroutines pass an object on: the Reflector's reads it off the wire,
 // transforms it, and puts it into the FIFO; Run's own takes a batch of them out,
 // puts them into the Store in one step, and writes down what changed; each
-// Handler's reads that log at its own pace. Open reflector.go first, then
-// delta_fifo.go, processor.go and event_log.go.
+// Handler's reads that log at its own pace. Open step.go and reflector.go first,
+// then delta_fifo.go, processor.go and event_log.go.
 //
-// The Reflector is a state machine. State has its picture, and step.next, a pure
-// function, all its decisions:
+// The Reflector asks two questions, over and over: what is there, and what has
+// changed since? An answer to either comes with a resourceVersion, the server's
+// word for a place in its history, and the next question is about that place.
+// Three requests ask them:
 //
-//	Idle ─► Listing ─► Watching ─► … whatever happens: BackingOff, and watch on;
-//	                                 only if the server has lost the place in its
-//	                                 history, or an object could not be taken: list
+//	streaming list   what is there, and then, on the same stream, what changes;
+//	                 a bookmark says where the one ends and the other begins
+//	paged list       what is there; 500 at a time when any state will do
+//	watch            what has changed since a resourceVersion
+//
+// A streaming list comes first, for it costs least: the server reads from memory
+// and sends object by object, where a list is built whole before it is sent, and
+// no change can fall between list and watch. Servers that do not know it, and
+// networks that do not bear it, get a paged list and then a watch.
+//
+// It is a state machine:
+//
+//	Idle ─► Streaming ─► Watching ─► … whatever happens: BackingOff, and watch on;
+//	           │            ▲          only if the server has lost the place in its
+//	           └► Listing ──┘          history, or a change was not taken: list
+//
+// State has the whole picture. step.next, a pure function, has all its decisions:
+// a step, and how it went, make the next step, so that the tests try all of
+// them without a server. What an error means is told by diagnose, how long to
+// wait by backoff, when a request has been silent for too long by vigil.
+//
+// An object that cannot be decoded, or that the Transform function refuses, is
+// unread. It is reported, it is in Status, the Store keeps its last readable state,
+// and all others go on: unread.go. Its next state mends it.
 //
 // # Contract
 //
@@ -30,9 +53,12 @@
 //     it does not have the last seen position: a server restored from a backup.
 //  2. Never lost: after any failure the watch goes on from the last seen
 //     position. Only if the server no longer has it (410), does not have it
-//     yet (too large), or an object could not be decoded, transformed or stored,
-//     everything is listed; what vanished meanwhile comes as a delete whose
-//     final state is unknown.
+//     yet (too large), or a change was refused by the Store, everything is listed;
+//     what vanished meanwhile comes as a delete whose final state is unknown. A
+//     list that was not complete has no effect. An unread object is not taken for
+//     one that does not exist; what the Transform function refused is listed
+//     again, after 0.8 s and then ever more rarely, up to every 10 minutes. A peer
+//     that is dead is noticed after 3 minutes of silence, if it sends bookmarks.
 //  3. Never a storm: what fails, or ends at once, is tried again after 0.8 s, and
 //     after twice as long each time, up to 30 s, or as long as the server asks.
 //  4. Once: each object passes the Transform function once.
@@ -57,6 +83,10 @@
 //
 //	Informer       client-go tools/cache/shared_informer.go, controller.go
 //	Reflector      client-go tools/cache/reflector.go; pages: tools/pager
+//	streamingList  client-go tools/cache/reflector.go (watchList)
+//	step, diagnose client-go tools/cache/reflector.go (ListAndWatch, handleAnyWatch, isWatchErrorRetriable)
+//	unread, vigil  no counterpart
+//	Metrics        client-go tools/cache/reflector_metrics.go, informer_metrics.go
 //	DeltaFIFO      client-go tools/cache/the_real_fifo.go, delta_fifo.go
 //	processor      client-go tools/cache/controller.go (processDeltas)
 //	eventLog       client-go tools/cache/shared_informer.go (sharedProcessor, processorListener)
