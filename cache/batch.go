@@ -50,6 +50,7 @@ func (b *batch) prepare(objects []client.Object) {
 
 // put writes what was prepared. Of several objects with one key it takes the last.
 func (b *batch) put() {
+	b.next.table = b.next.table.withRoom(len(b.puts))
 	for n, width := len(b.puts)-1, len(b.next.indexes); n >= 0; n-- {
 		object, said := b.puts[n].object, b.said[n*width:(n+1)*width]
 		p := b.place(b.puts[n].key)

@@ -86,7 +86,16 @@ func (x *Indexer) Get(key client.ObjectKey) client.Object {
 		return nil
 	}
 	v := p.current.Load()
-	if v.seq <= st.seq || v.seq <= x.state.Load().seq {
+	if v.seq <= st.seq {
+		return v.value.object
+	}
+	return x.published(v, x.state.Load().seq)
+}
+
+// published returns the object of v, or, if that is not published yet, the one
+// before. seq is of a state that was published after v was found.
+func (x *Indexer) published(v *version[stored], seq uint64) client.Object {
+	if v.seq <= seq {
 		return v.value.object
 	}
 	if prev := v.prev.Load(); prev != nil {

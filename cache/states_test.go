@@ -189,6 +189,10 @@ func TestGetSeesPublishedVersions(t *testing.T) {
 	}
 	x.publishLocked()
 	x.mu.Unlock()
+	// A Get that found the new version before, and looks on only now.
+	if got := x.published(x.state.Load().get(key("ns", "a")).current.Load(), 1); got != client.Object(now) {
+		t.Errorf("published and cut meanwhile: %v", got)
+	}
 	if get("a") != client.Object(now) || get("b") != client.Object(added) || get("c") != nil || len(x.List()) != 2 {
 		t.Errorf("after: %v %v %v, list %v", get("a"), get("b"), get("c"), x.List())
 	}

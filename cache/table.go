@@ -69,10 +69,18 @@ func (t *table[V]) get(key client.ObjectKey, hash uint64) *slot[V] {
 func (t *table[V]) add(s *slot[V]) *table[V] {
 	full, sparse := (t.used+1)*4 > len(t.cells)*3, (t.live+1)*16 < len(t.cells)
 	if full || sparse && len(t.cells) > minCells {
-		t = t.rebuilt()
+		t = t.rebuilt(t.live + 1)
 	}
 	t.insert(s)
 	return t
+}
+
+// withRoom returns a table of the same slots that need not grow before it has n.
+func (t *table[V]) withRoom(n int) *table[V] {
+	if n*4 <= len(t.cells)*3 {
+		return t
+	}
+	return t.rebuilt(n)
 }
 
 func (t *table[V]) insert(s *slot[V]) {
@@ -93,10 +101,9 @@ func (t *table[V]) insert(s *slot[V]) {
 	}
 }
 
-// rebuilt returns a table of the same slots with room for as many more: larger
-// than t, smaller, or just without those that are gone.
-func (t *table[V]) rebuilt() *table[V] {
-	other := newTable[V](t.live + 1)
+// rebuilt returns a table of the same slots with room for n, and some more.
+func (t *table[V]) rebuilt(n int) *table[V] {
+	other := newTable[V](n)
 	other.seed = t.seed
 	for i := range t.cells {
 		if s := t.cells[i].slot.Load(); s != nil && s != t.gone {
