@@ -190,6 +190,9 @@ func (l *ListWatch) stream(ctx context.Context, opts metav1.ListOptions, read fu
 		body.Close()
 	}()
 	err = read(objects, bufio.NewReaderSize(counter{body, &l.read}, streamBuffer))
+	if l.Decoder != nil {
+		l.Decoder.ReadsFrom(nil) // the stream's buffers are not its to keep
+	}
 	if err == nil || err == errLeft {
 		return err
 	}
