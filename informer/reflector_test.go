@@ -281,9 +281,18 @@ func TestIdenticalErrorsAreLoggedOnceAMinute(t *testing.T) {
 		if n := len(lines()); n != 3 {
 			t.Errorf("%d lines in three minutes, want 3", n)
 		}
-		l.log(ctx, errors.New("another"))
-		if n := len(lines()); n != 4 {
-			t.Errorf("%d lines after a new error, want 4", n)
+		for range 30 { // by turns
+			l.log(ctx, errors.New("another"))
+			l.log(ctx, errors.New("the same"))
+		}
+		if n := len(lines()); n != 5 {
+			t.Errorf("%d lines after a new error, want 5", n)
+		}
+		for n := range 10 * maxTexts {
+			l.log(ctx, fmt.Errorf("error %d", n))
+		}
+		if n := len(lines()); n > 4+maxTexts {
+			t.Errorf("%d lines for errors that all differ", n)
 		}
 	})
 }

@@ -1,6 +1,7 @@
 package informer
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -94,7 +95,7 @@ func TestUnreadHasWhatTheStoreHasNot(t *testing.T) {
 		f := &fixture{server: &script{streams: []stream{
 			held(initialEnd("4"), badly(watch.Added, "a", "5"), modified("a", "6"), badly(watch.Modified, "a", "7"), modified("a", "8")),
 		}}, store: newMapStore()}
-		f.Informer = New(f.server, f.store, nil)
+		f.Informer = New(f.server, f.store, &Options{WatchErrorHandler: func(context.Context, error) {}})
 		var seen []string
 		f.store.changed = func(objects map[client.ObjectKey]client.Object, rv string) {
 			_, is := f.Unread(key)
