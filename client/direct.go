@@ -54,6 +54,8 @@ type Direct struct {
 	// clients has one for each group and version: the path and the error
 	// decoding depend on nothing else.
 	clients map[schema.GroupVersion]rest.Interface // +checklocks:mu
+
+	observe func(context.Context, *Reply) // hears of each write; nil: nobody does
 }
 
 var _ Client = &Direct{}

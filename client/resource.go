@@ -133,17 +133,18 @@ func do(ctx context.Context, req *rest.Request) ([]byte, error) {
 	return res.Raw()
 }
 
-// doInto sends a request and replaces obj by the reply, with the kind set.
-func (r *Resource) doInto(ctx context.Context, req *rest.Request, obj Object) error {
+// doInto sends a request and replaces obj by the reply, with the kind set. It
+// returns the reply's bytes, also beside an error that is about what they say.
+func (r *Resource) doInto(ctx context.Context, req *rest.Request, obj Object) ([]byte, error) {
 	data, err := do(ctx, req)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := decodeInto(data, obj, r.checkKind); err != nil {
-		return err
+		return data, err
 	}
 	obj.GetObjectKind().SetGroupVersionKind(r.gvk)
-	return nil
+	return data, nil
 }
 
 // newObject returns an empty object of the kind, in the form.
