@@ -53,6 +53,9 @@ type Side struct {
 // Build makes a Side, whose reconciler does nothing but call reconciled.
 type Build func(cfg *rest.Config, v Variant, reconciled func(namespace, name string)) (Side, error)
 
+// timeout is more than a run takes; longer ones hang.
+const timeout = 5 * time.Minute
+
 // Main is the main function of a Side's process. It prints a Result.
 func Main(build Build) {
 	var (
@@ -61,10 +64,9 @@ func Main(build Build) {
 		variant = flag.String("variant", "", "what to read")
 		objects = flag.Int("objects", 0, "how many there are")
 		profile = flag.String("profile", "", "directory for CPU profiles, one of each phase; none if empty")
-		timeout = flag.Duration("timeout", 5*time.Minute, "after which it fails")
 	)
 	flag.Parse()
-	ctx, cancel := context.WithTimeout(context.Background(), *timeout)
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	cfg := &rest.Config{Host: *url, TLSClientConfig: rest.TLSClientConfig{CAFile: *ca}}
 	p := &probe{tally: newTally(*objects), control: &control{cfg: cfg}, profile: *profile}
