@@ -35,6 +35,9 @@ func (c *Cache) Get(ctx context.Context, key client.ObjectKey, obj client.Object
 	if key.Name == "" {
 		return fmt.Errorf("cache: Get %s: the name is empty", kindText(gvk))
 	}
+	if o.Live {
+		return fmt.Errorf("cache: Get %s: %w", kindText(gvk), errLive)
+	}
 	k, err := c.readable(ctx, gvk, client.FormOf(obj))
 	if err != nil {
 		return err
@@ -63,6 +66,9 @@ func (c *Cache) List(ctx context.Context, list client.ObjectList, opts ...client
 	q, err := newQuery(gvk, &o)
 	if err != nil {
 		return fmt.Errorf("cache: List %s: %w", kindText(gvk), err)
+	}
+	if o.Live {
+		return fmt.Errorf("cache: List %s: %w", kindText(gvk), errLive)
 	}
 	k, err := c.readable(ctx, gvk, client.FormOf(list))
 	if err != nil {
@@ -116,14 +122,20 @@ func (k *KindInformer) get(ctx context.Context, timeout time.Duration, key clien
 		return fmt.Errorf("cache: Get %s %s: the namespace is empty, and %s lives in namespaces", kindText(k.gvk), key.Name, k.gvk.Kind)
 	}
 	s := scopes[0] // a namespace, or no namespace, is in one scope
-	stored := s.indexer.Get(key)
+	stored, err := k.find(ctx, s, key, o)
+	if err != nil {
+		return err
+	}
 	if stored == nil {
 		if u, unread := s.informer.Unread(key); unread {
 			// Not %w: what the Transform function says may be a NotFound.
 			return fmt.Errorf("cache: Get %s %s: it exists, but could not be read: %v", kindText(k.gvk), key, u.Err)
 		}
 		// It may have become readable between the two looks.
-		if stored = s.indexer.Get(key); stored == nil {
+		if stored, err = k.find(ctx, s, key, o); err != nil {
+			return err
+		}
+		if stored == nil {
 			return apierrors.NewNotFound(k.resource, key.Name)
 		}
 	}
@@ -159,9 +171,9 @@ func (k *KindInformer) list(ctx context.Context, timeout time.Duration, q *query
 	if !k.namespaced && o.Namespace != "" {
 		return fmt.Errorf("cache: List %s: InNamespace(%q) is given, but %s does not live in namespaces", kindText(k.gvk), o.Namespace, k.gvk.Kind)
 	}
-	items, resourceVersion, err := q.runAll(scopes, o.UnsafeDisableDeepCopy)
+	items, resourceVersion, err := k.searchAll(ctx, scopes, q, o)
 	if err != nil {
-		return fmt.Errorf("cache: List %w", err)
+		return err
 	}
 	next := ""
 	if q.limit > 0 && int64(len(items)) > q.limit {
@@ -182,12 +194,12 @@ func (k *KindInformer) list(ctx context.Context, timeout time.Duration, q *query
 	return nil
 }
 
-// runAll runs the query on each scope, and merges what they have, up to one
+// searchAll runs the query on each scope, and merges what they have, up to one
 // more than the limit. The resourceVersion is that of the scope furthest behind.
-func (q *query) runAll(scopes []*scope, disableDeepCopy *bool) (items []found, resourceVersion string, err error) {
+func (k *KindInformer) searchAll(ctx context.Context, scopes []*scope, q *query, o *client.ListOptions) (items []found, resourceVersion string, err error) {
 	for i, s := range scopes {
-		copy, before := s.copies(disableDeepCopy), len(items)
-		version, err := q.runOn(s.indexer, func(o client.Object) bool {
+		copy, before := s.copies(o.UnsafeDisableDeepCopy), len(items)
+		version, err := k.search(ctx, s, q, o, func(o client.Object) bool {
 			items = append(items, found{o, copy})
 			return q.limit == 0 || int64(len(items)-before) <= q.limit
 		})

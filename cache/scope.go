@@ -24,6 +24,11 @@ type scope struct {
 	informer  *informer.Informer
 	// shared says that reads hand out the stored objects: no deep copy.
 	shared bool
+
+	overlay   *overlay
+	config    Config
+	transform TransformFunc
+	live      *client.ListWatch // asks the server for what the overlay does not know
 }
 
 // tryOpen makes the kind's scopes, if the server knows the kind.
@@ -116,9 +121,11 @@ func (k *KindInformer) newScope(resource *client.Resource, form client.Form, nam
 	if c.SyncPeriod != nil {
 		o.ResyncPeriod = *c.SyncPeriod
 	}
-	s := &scope{namespace: namespace, indexer: NewIndexer()}
+	s := &scope{namespace: namespace, indexer: NewIndexer(), config: c, transform: o.Transform}
 	s.shared = c.UnsafeDisableDeepCopy != nil && *c.UnsafeDisableDeepCopy
-	s.informer = informer.New(lw, s.indexer, o)
+	s.overlay = &overlay{indexer: s.indexer}
+	s.live = &client.ListWatch{Resource: resource, Namespace: lw.Namespace, LabelSelector: lw.LabelSelector, FieldSelector: lw.FieldSelector}
+	s.informer = informer.New(lw, &overlaidStore{s.indexer, s.overlay}, o)
 	return s
 }
 
