@@ -261,6 +261,29 @@ func TestMergedStories(t *testing.T) {
 	}
 }
 
+// Lag counts what is read but not told, and its age is that of the oldest.
+func TestLagFallsWithEachCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPipe(t, nil)
+		p.handler.hook = func(string) { time.Sleep(time.Second) }
+		p.push(t, put(obj("a", "11")))
+		p.drain(t)
+		p.push(t, put(obj("b", "12")), put(obj("c", "13")), put(obj("d", "14")))
+		p.drain(t)
+		for heard, want := range []int{4, 3, 2, 1, 0} {
+			age := time.Duration(heard) * time.Second
+			if want == 0 {
+				age = 0
+			}
+			if s := p.informer.Status().Handlers[0]; s.Lag != want || s.LagAge != age {
+				t.Errorf("after %d calls: %+v, want a lag of %d, of %v", heard, s, want, age)
+			}
+			time.Sleep(time.Second)
+			synctest.Wait()
+		}
+	})
+}
+
 // The end of the initial list stays behind the adds of the list, merged or not.
 func TestMergedInitialListSyncs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

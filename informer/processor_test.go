@@ -417,6 +417,23 @@ func TestFIFOPushWaitsWhileItIsFull(t *testing.T) {
 	})
 }
 
+// The room that a burst took is given back by the events after it.
+func TestFIFOForgetsABurst(t *testing.T) {
+	f := NewDeltaFIFO()
+	var batch []Delta
+	for _, size := range []int{maxQueued, maxQueued, 1, 1, 1} {
+		for range size {
+			if err := f.Push(t.Context(), Delta{Type: Bookmark}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		batch, _ = f.Pop(t.Context(), batch)
+	}
+	if n := cap(f.queue) + cap(batch); n > 2*keptDeltas {
+		t.Errorf("there is room for %d deltas after the burst, want at most %d", n, 2*keptDeltas)
+	}
+}
+
 func TestFIFOPopWaitsAndEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := NewDeltaFIFO()
