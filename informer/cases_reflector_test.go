@@ -143,7 +143,7 @@ func TestTooLargeIsHealedInAllItsWords(t *testing.T) {
 				w.put(newConfigMap("b"))
 				w.compact()
 				w.fault(f.list, envtest.Fault{Times: 1, Err: tt.err})
-				settle(10 * time.Second)
+				settle(20 * time.Second)
 
 				asked := w.asked("configmaps")
 				n := slices.IndexFunc(asked, func(r envtest.Request) bool { return r.Code == 504 })
@@ -425,7 +425,10 @@ func TestStreamingListThatIsNeverCompleteIsGivenUp(t *testing.T) {
 				w.fault(streams, tt.fault)
 				x := w.informer(configMapKind, client.Typed)
 				stop := x.run()
-				for !x.HasSynced() {
+				for began := time.Now(); !x.HasSynced(); {
+					if time.Since(began) > time.Minute {
+						t.Fatal("it is not given up")
+					}
 					if s := x.Status(); s.Objects != 0 || s.ResourceVersion != "" || x.names() != "" {
 						t.Fatalf("status %+v of half a list", s)
 					}

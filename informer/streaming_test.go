@@ -87,7 +87,7 @@ func TestChangesAmongTheInitialEvents(t *testing.T) {
 		f := start(t, &script{
 			streams: []stream{held(
 				added("a", "1"), added("b", "2"), added("c", "3"), added("d", "4"), badly(watch.Added, "e", "5"), badly(watch.Added, "f", "6"),
-				modified("a", "7"), deleted("b", "8"), bookmark("8"), badly(watch.Modified, "c", "9"), badly(watch.Deleted, "d", "10"),
+				modified("a", "7"), deleted("b", "8"), bookmark("8"), badly(watch.Modified, "c", "9"), modified("d", "9"), badly(watch.Deleted, "d", "10"),
 				modified("e", "11"), deleted("f", "12"), added("b", "13"), modified("b", "14"), initialEnd("15"),
 			)},
 		}, Options{})

@@ -113,6 +113,20 @@ func TestUnreadHasWhatTheStoreHasNot(t *testing.T) {
 	})
 }
 
+// What becomes unread once more, before the store has the state that could be read,
+// stays unread.
+func TestUnreadOnceMoreStaysUnread(t *testing.T) {
+	key := client.ObjectKey{Namespace: "ns", Name: "a"}
+	var s unread
+	s.add(UnreadObject{Key: key, ResourceVersion: "5", Err: io.EOF})
+	taken := s.mending(key, func(int) { t.Error("it is said to be mended") })
+	s.add(UnreadObject{Key: key, ResourceVersion: "7", Err: io.EOF})
+	taken()
+	if u, is := s.get(key); !is || u.ResourceVersion != "7" {
+		t.Errorf("unread: %v, %+v", is, u)
+	}
+}
+
 // If all of a kind is unread, that is told, but not a hundred thousand times.
 func TestManyUnreadObjectsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
