@@ -187,8 +187,8 @@ func TestNoFailureOfTheServerBecomesAStorm(t *testing.T) {
 			return w.Inject(envtest.Match{User: "watcher", Verb: "watch"}, envtest.Fault{Err: forbidden})
 		}, true, 4},
 		"nobody is there": {func(w *world) func() {
-			w.refused = func() bool { return true }
-			return func() { w.refused = func() bool { return false } }
+			w.refused.Store(true)
+			return func() { w.refused.Store(false) }
 		}, false, 0},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -117,12 +118,12 @@ type world struct {
 	t       testing.TB
 	admin   *client.Direct
 	watcher *client.Direct
-	refused func() bool // says that there is nobody to connect to
+	refused atomic.Bool // there is nobody to connect to
 }
 
 func newWorld(t testing.TB) *world {
 	t.Helper()
-	w := &world{Server: envtest.NewServer(nil), t: t, refused: func() bool { return false }}
+	w := &world{Server: envtest.NewServer(nil), t: t}
 	s := cronTabs(t)
 	var err error
 	if w.admin, err = client.New(w.Config(), &client.Options{Scheme: s}); err != nil {
@@ -131,7 +132,7 @@ func newWorld(t testing.TB) *world {
 	cfg := w.AddUser("watcher")
 	cfg.Wrap(func(rt http.RoundTripper) http.RoundTripper {
 		return roundTripper(func(r *http.Request) (*http.Response, error) {
-			if w.refused() {
+			if w.refused.Load() {
 				return nil, &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
 			}
 			return rt.RoundTrip(r)
