@@ -18,6 +18,7 @@ type batch struct {
 	groups  []group
 	groupOf map[*bucket]int
 	emptied []emptied
+	is, was []string // of one place
 }
 
 // put is an object that was given.
@@ -29,7 +30,7 @@ type put struct {
 // group is what changes in one bucket.
 type group struct {
 	bucket  *bucket
-	field   string // of the index; empty: of a namespace
+	index   indexName // empty: of a namespace
 	changes []change
 }
 
@@ -120,13 +121,16 @@ func (b *batch) index() {
 	for i := range b.next.indexes {
 		b.values(i)
 	}
+	for i := range b.next.demanded {
+		b.follow(i)
+	}
 	for n := range b.groups {
 		g := &b.groups[n]
 		old, _ := g.bucket.last()
 		now := old.apply(inOrder(g.changes))
 		b.links = g.bucket.write(b.next.seq, now, b.links)
-		if len(now) == 0 && g.field != "" {
-			b.emptied = append(b.emptied, emptied{b.next.seq, g.field, g.bucket})
+		if len(now) == 0 && g.index.field != "" {
+			b.emptied = append(b.emptied, emptied{b.next.seq, g.index, g.bucket})
 		}
 	}
 	b.next.spaces = withoutEmpty(b.next.spaces)
@@ -159,7 +163,7 @@ func (b *batch) keys() {
 			}
 			b.next.spaces = slices.Insert(b.next.spaces, n, &bucket{key: client.ObjectKey{Name: p.key.Namespace}})
 		}
-		b.collect(b.next.spaces[n], "", change{p, now.object == nil})
+		b.collect(b.next.spaces[n], indexName{}, change{p, now.object == nil})
 		if now.object == nil {
 			b.next.count--
 		} else {
@@ -175,16 +179,7 @@ func (b *batch) values(i int) {
 	for _, p := range b.written {
 		now, before := p.last()
 		is, was := now.indexed(i), before.indexed(i)
-		for _, v := range was.values {
-			if !slices.Contains(is.values, v) {
-				b.collect(x.bucket(v), x.field, change{p, true})
-			}
-		}
-		for _, v := range is.values {
-			if !slices.Contains(was.values, v) {
-				b.collect(x.add(v), x.field, change{p, false})
-			}
-		}
+		b.move(&x, p, was.values, is.values)
 		if (is.err != nil) != (was.err != nil) {
 			failed = append(failed, change{p, is.err == nil})
 		}
@@ -196,7 +191,21 @@ func (b *batch) values(i int) {
 	}
 }
 
-func (b *batch) collect(to *bucket, field string, c change) {
+// move takes a place from the buckets of what it was, to those of what it is.
+func (b *batch) move(x *index, p *place, was, is []string) {
+	for _, v := range was {
+		if !slices.Contains(is, v) {
+			b.collect(x.bucket(v), x.name(), change{p, true})
+		}
+	}
+	for _, v := range is {
+		if !slices.Contains(was, v) {
+			b.collect(x.add(v), x.name(), change{p, false})
+		}
+	}
+}
+
+func (b *batch) collect(to *bucket, index indexName, c change) {
 	n, known := b.groupOf[to]
 	if !known {
 		if b.groupOf == nil {
@@ -209,7 +218,7 @@ func (b *batch) collect(to *bucket, field string, c change) {
 		} else {
 			b.groups = append(b.groups, group{})
 		}
-		b.groups[n].bucket, b.groups[n].field = to, field
+		b.groups[n].bucket, b.groups[n].index = to, index
 	}
 	b.groups[n].changes = append(b.groups[n].changes, c)
 }
@@ -240,4 +249,6 @@ func (b *batch) reset() {
 	b.next = nil
 	b.puts, b.said, b.written, b.links, b.groups = b.puts[:0], b.said[:0], b.written[:0], b.links[:0], b.groups[:0]
 	b.emptied = b.emptied[:0]
+	clear(b.is)
+	clear(b.was)
 }

@@ -7,13 +7,23 @@ import (
 	"governor/client"
 )
 
-// index is one index in a state.
+// index is one index in a state: one that was declared, or one on demand.
 type index struct {
-	field  string
-	fn     client.IndexerFunc
-	values *table[sorted] // the bucket of each value; empty ones go with the next writes
-	failed sorted         // the places of objects on which fn panicked
+	field  string             // of one on demand: what it is of, as Explain words it
+	fn     client.IndexerFunc // of one that was declared
+	read   readFunc           // of one on demand: for the writer only
+	use    *use               // of one on demand
+	values *table[sorted]     // the bucket of each value; empty ones go with the next writes
+	failed sorted             // the places of objects on which fn panicked
 }
+
+// indexName tells the indexes of a state apart.
+type indexName struct {
+	field    string
+	demanded bool
+}
+
+func (x *index) name() indexName { return indexName{x.field, x.read != nil} }
 
 // of runs the index function; a panic becomes an error.
 func (x *index) of(o client.Object) (v indexed) {

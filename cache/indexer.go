@@ -58,20 +58,22 @@ type Indexer struct {
 	links   []link     // +checklocks:mu
 	emptied []emptied  // +checklocks:mu; buckets without places, by seq
 	batch   batch      // +checklocks:mu
+
+	demand demand // which indexes would pay
 }
 
 // emptied is a bucket of an index that has no places from seq on. It stays in
 // the table, where readers of earlier states find it, as long as there are such.
 type emptied struct {
 	seq    uint64
-	field  string
+	index  indexName
 	bucket *bucket
 }
 
 // NewIndexer returns an empty Indexer.
 func NewIndexer() *Indexer {
 	x := &Indexer{}
-	x.state.Store(&state{table: newTable[stored](0)})
+	x.state.Store(&state{table: newTable[stored](0), demand: &x.demand})
 	return x
 }
 
@@ -268,8 +270,8 @@ func (x *Indexer) valid() error {
 			return err
 		}
 	}
-	for i := range st.indexes {
-		values := st.indexes[i].values
+	for _, i := range slices.Concat(st.indexes, st.demanded) {
+		values := i.values
 		for c := range values.cells {
 			b := values.cells[c].slot.Load()
 			if b == nil || b == values.gone {
@@ -280,7 +282,7 @@ func (x *Indexer) valid() error {
 			}
 			listed := slices.ContainsFunc(x.emptied, func(e emptied) bool { return e.bucket == b })
 			if now, _ := b.last(); len(now) == 0 && !listed {
-				return fmt.Errorf("index %q keeps the empty bucket of %q for ever", st.indexes[i].field, b.key.Name)
+				return fmt.Errorf("index %q keeps the empty bucket of %q for ever", i.field, b.key.Name)
 			}
 		}
 	}

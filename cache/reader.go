@@ -50,8 +50,11 @@ func (c *Cache) Get(ctx context.Context, key client.ObjectKey, obj client.Object
 // whose resourceVersion it has. list is as it was when there is an error. See
 // Get for kind, copies, forms and waiting.
 //
-// Fields can be selected with = only: metadata.name, metadata.namespace, and
-// those with an index; any other is an error. With a Limit, a list that has more
+// It selects what the server would. Fields can be selected with =, == and !=: those
+// by which the server selects the kind, client.FieldOwnerUID, and those with an
+// index; any other is an error. [Cache.Explain] says what a list costs, and by which
+// index it is answered; where selectors repeat that have none, the cache makes some.
+// With a Limit, a list that has more
 // returns a Continue for the next page. Each page is the state of its moment: an
 // object that is there all the while is on one page, once.
 func (c *Cache) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
@@ -171,6 +174,7 @@ func (k *KindInformer) list(ctx context.Context, timeout time.Duration, q *query
 	if !k.namespaced && o.Namespace != "" {
 		return fmt.Errorf("cache: List %s: InNamespace(%q) is given, but %s does not live in namespaces", kindText(k.gvk), o.Namespace, k.gvk.Kind)
 	}
+	q.stored = k.form
 	items, resourceVersion, err := k.searchAll(ctx, scopes, q, o)
 	if err != nil {
 		return err
@@ -216,14 +220,6 @@ func (k *KindInformer) searchAll(ctx context.Context, scopes []*scope, q *query,
 		})
 	}
 	return items, resourceVersion, nil
-}
-
-// runOn runs the query on one state, whose resourceVersion it returns. yield
-// only collects: the state is held as short as can be.
-func (q *query) runOn(x *Indexer, yield func(client.Object) bool) (resourceVersion string, err error) {
-	st := x.acquire()
-	defer x.release(st)
-	return st.resourceVersion, q.run(st, yield)
 }
 
 // older says whether a is before b. What cannot be compared is not older.

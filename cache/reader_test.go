@@ -73,6 +73,14 @@ func TestListSelectsAndSorts(t *testing.T) {
 		{"index and labels", []client.ListOption{client.MatchingFields{"spec.nodeName": "n0"}, client.MatchingLabels{"app": "y"}}, []string{"ns2/p9"}},
 		{"two values of one index", []client.ListOption{client.MatchingFieldsSelector{Selector: fields.AndSelectors(
 			fields.OneTermEqualSelector("app", "x"), fields.OneTermEqualSelector("app", "p6"))}}, []string{"ns1/p6"}},
+		// Case 25d: the server's answer.
+		{"not the value of an index", []client.ListOption{client.MatchingFieldsSelector{Selector: fields.OneTermNotEqualSelector("spec.nodeName", "n1")}},
+			[]string{"ns1/p0", "ns1/p2", "ns1/p6", "ns1/p8", "ns2/p3", "ns2/p5", "ns2/p9"}},
+		{"none of the values of an index", []client.ListOption{client.MatchingFieldsSelector{Selector: fields.AndSelectors(
+			fields.OneTermNotEqualSelector("app", "y"), fields.OneTermNotEqualSelector("app", "p6"))}}, []string{"ns1/p0", "ns2/p3"}},
+		{"not the name", []client.ListOption{client.InNamespace("ns1"), client.MatchingFieldsSelector{Selector: fields.OneTermNotEqualSelector("metadata.name", "p4")}},
+			[]string{"ns1/p0", "ns1/p2", "ns1/p6", "ns1/p8"}},
+		{"not the namespace", []client.ListOption{client.MatchingFieldsSelector{Selector: fields.OneTermNotEqualSelector("metadata.namespace", "ns1")}}, all[5:]},
 		// Case 26: the limit counts what has passed the selectors.
 		{"limit above", []client.ListOption{client.Limit(3), client.MatchingLabels{"app": "x"}}, []string{"ns1/p0", "ns1/p6", "ns2/p3"}},
 		{"limit below", []client.ListOption{client.Limit(2), client.MatchingLabels{"app": "x"}}, []string{"ns1/p0", "ns1/p6"}},
@@ -135,9 +143,9 @@ func TestListRefusesWhatItCannotSelect(t *testing.T) {
 			opts  []client.ListOption
 			parts []string
 		}{
-			{"no index", []client.ListOption{client.MatchingFields{"status.phase": "Running"}}, []string{"status.phase", "v1/Pod", "IndexField"}},
-			{"no index beside one", []client.ListOption{client.MatchingFields{"spec.nodeName": "n1", "status.phase": "Running"}}, []string{"status.phase", "v1/Pod"}},
-			{"!=", []client.ListOption{client.MatchingFieldsSelector{Selector: fields.OneTermNotEqualSelector("spec.nodeName", "n1")}}, []string{"spec.nodeName", "v1/Pod", "!=", "filter"}},
+			{"no index", []client.ListOption{client.MatchingFields{"spec.priority": "1"}}, []string{"spec.priority", "v1/Pod", "IndexField"}},
+			{"no index beside one", []client.ListOption{client.MatchingFields{"spec.nodeName": "n1", "spec.priority": "1"}}, []string{"spec.priority", "v1/Pod"}},
+			{"!= of an unknown field", []client.ListOption{client.MatchingFieldsSelector{Selector: fields.OneTermNotEqualSelector("spec.priority", "1")}}, []string{"spec.priority", "v1/Pod"}},
 			{"invalid label", []client.ListOption{client.MatchingLabels{"a b": "x"}}, []string{"a b"}},
 			{"negative limit", []client.ListOption{client.Limit(-1)}, []string{"-1"}},
 			{"nonsense token", []client.ListOption{client.Continue("nonsense!")}, []string{"not issued by this cache"}},

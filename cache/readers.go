@@ -3,6 +3,7 @@ package cache
 import (
 	"cmp"
 	"slices"
+	"time"
 )
 
 // acquire returns the published state, and holds it: its slots keep the versions
@@ -26,6 +27,7 @@ func (x *Indexer) release(st *state) {
 		x.due.Store(true)
 		x.tidy()
 	}
+	x.build()
 }
 
 // beginLocked begins a write.
@@ -42,6 +44,7 @@ func (x *Indexer) beginLocked() *batch {
 // +checklocks:x.mu
 func (x *Indexer) publishLocked() {
 	b, old := &x.batch, x.state.Load()
+	x.trimDemanded(b.next, time.Now())
 	x.state.Store(b.next)
 	// From here on nobody acquires old.
 	for _, p := range b.written {
@@ -107,10 +110,10 @@ func (x *Indexer) dropEmptiedLocked() {
 	n := 0
 	for ; n < len(x.emptied) && x.emptied[n].seq <= oldest; n++ {
 		e := x.emptied[n]
-		i := st.indexOf(e.field)
+		i := st.index(e.index)
 		still := e.bucket.current.Load().seq == e.seq // or it is the turn of a later one, or of none
-		if still && i >= 0 && st.indexes[i].bucket(e.bucket.key.Name) == e.bucket {
-			st.indexes[i].values.remove(e.bucket)
+		if still && i != nil && i.bucket(e.bucket.key.Name) == e.bucket {
+			i.values.remove(e.bucket)
 		}
 	}
 	x.emptied = slices.Delete(x.emptied, 0, n)

@@ -112,6 +112,35 @@ func (s sorted) from(key client.ObjectKey, yield func(*place) bool) bool {
 	return true
 }
 
+// rank returns how many places are before key.
+func (s sorted) rank(key client.ObjectKey) (before int) {
+	if len(s) == 0 {
+		return 0
+	}
+	c := s.chunkOf(key)
+	n, _ := find(s[c].places, key)
+	return s[:c].len() + n
+}
+
+// last returns the last place; s is not empty.
+func (s sorted) last() *place {
+	c := s[len(s)-1]
+	return c.places[len(c.places)-1]
+}
+
+// named returns the part of s that has the name, if s is of one namespace.
+func (s sorted) named(name string) (part sorted) {
+	if len(s) > 0 {
+		s.from(client.ObjectKey{Namespace: s[0].places[0].key.Namespace, Name: name}, func(p *place) bool {
+			if p.key.Name == name {
+				part = sorted{{[]*place{p}}}
+			}
+			return false
+		})
+	}
+	return part
+}
+
 // apply returns s with changes, which are in order and have no place twice.
 func (s sorted) apply(changes []change) sorted {
 	if len(changes) == 0 {

@@ -18,14 +18,16 @@ type state struct {
 	count           int
 	table           *table[stored]
 	spaces          []*bucket // one for each namespace that has objects, in order
-	indexes         []index
+	indexes         []index   // that were declared
+	demanded        []index   // that reads made worth while
+	demand          *demand
 	readers         atomic.Int64 // who may go down the chains of slots; see Indexer.acquire
 }
 
 // next returns a state like st, to be changed and published.
 func (st *state) next() *state {
 	return &state{seq: st.seq + 1, resourceVersion: st.resourceVersion, count: st.count,
-		table: st.table, spaces: st.spaces, indexes: st.indexes}
+		table: st.table, spaces: st.spaces, indexes: st.indexes, demanded: st.demanded, demand: st.demand}
 }
 
 // get returns the place of a key, or nil.
@@ -61,6 +63,20 @@ func (st *state) indexOf(field string) int {
 	return slices.IndexFunc(st.indexes, func(x index) bool { return x.field == field })
 }
 
+// index returns the index of a name, or nil.
+func (st *state) index(name indexName) *index {
+	list := st.indexes
+	if name.demanded {
+		list = st.demanded
+	}
+	for i := range list {
+		if list[i].field == name.field {
+			return &list[i]
+		}
+	}
+	return nil
+}
+
 // complete returns an error when the i-th index lacks an object. See from.
 func (st *state) complete(i int) error {
 	if failed := st.indexes[i].failed; len(failed) > 0 {
@@ -89,6 +105,7 @@ func (st *state) valid() error {
 		}
 	}
 	count, entries, failed := 0, make([]int, len(st.indexes)), make([]int, len(st.indexes))
+	inDemand := make([]int, len(st.demanded))
 	for p := range st.all() {
 		count++
 		v := p.current.Load()
@@ -97,6 +114,15 @@ func (st *state) valid() error {
 			return fmt.Errorf("the table lacks %v", p.key)
 		case v.value.object == nil || v.seq > st.seq || len(v.value.values) != len(st.indexes):
 			return fmt.Errorf("%v: %v of %d in %d, with %d value sets", p.key, v.value.object, v.seq, st.seq, len(v.value.values))
+		}
+		for i := range st.demanded {
+			values := distinct(st.demanded[i].read(nil, v.value.object))
+			for _, value := range values {
+				if b := st.demanded[i].bucket(value); b == nil || !b.at(st.seq).has(p) {
+					return fmt.Errorf("index %q lacks %v at %q", st.demanded[i].field, p.key, value)
+				}
+			}
+			inDemand[i] += len(values)
 		}
 		for i, said := range v.value.values {
 			for _, value := range said.values {
@@ -119,6 +145,11 @@ func (st *state) valid() error {
 	for i := range st.indexes {
 		if err := st.indexes[i].valid(st.seq, entries[i], failed[i]); err != nil {
 			return fmt.Errorf("index %q: %w", st.indexes[i].field, err)
+		}
+	}
+	for i := range st.demanded {
+		if err := st.demanded[i].valid(st.seq, inDemand[i], 0); err != nil {
+			return fmt.Errorf("index %q on demand: %w", st.demanded[i].field, err)
 		}
 	}
 	return nil

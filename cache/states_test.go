@@ -135,7 +135,7 @@ func (r *reader) ok() bool {
 	node := fmt.Sprint(r.random.IntN(5))
 	q := &query{labels: labels.Everything(), namespace: []string{"", "left", "right"}[r.random.IntN(3)]}
 	if r.random.IntN(2) == 0 {
-		q.terms = []term{{"node", node}}
+		q.terms = []term{{field: "node", value: node}}
 	}
 	var got []client.Object
 	version, err := q.runOn(r.x, func(o client.Object) bool {
@@ -228,7 +228,7 @@ func TestBucketsStayForReaders(t *testing.T) {
 		if v < 2 {
 			continue
 		}
-		q := &query{labels: labels.Everything(), terms: []term{{"node", node}}}
+		q := &query{labels: labels.Everything(), terms: []term{{field: "node", value: node}}}
 		n := 0
 		if err := q.run(held[v], func(o client.Object) bool { n++; return o.GetResourceVersion() == fmt.Sprint(v+1) }); err != nil || n != 1 {
 			t.Errorf("state %d has %d objects on node %s: %v", v, n, node, err)
