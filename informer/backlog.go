@@ -39,7 +39,7 @@ type backlog struct {
 	count       int
 }
 
-// merged is what a handler has to hear of one key, or the end of the initial list.
+// merged is what a handler has to hear of one key, or an end that it has to hear of.
 type merged struct {
 	key        client.ObjectKey
 	prev, next *merged
@@ -50,12 +50,13 @@ type merged struct {
 	put    event         // an add or an update
 	end    event         // the delete of what put has added
 	resync client.Object // the state again
-	synced bool          // the end of the initial list, and nothing else
+	// The end of the initial list, or of all, and nothing else.
+	synced, retired bool
 }
 
 // events is how many events m makes.
 func (m *merged) events() (n int) {
-	for _, is := range []bool{m.gone.old != nil, m.put.new != nil, m.end.old != nil, m.resync != nil, m.synced} {
+	for _, is := range []bool{m.gone.old != nil, m.put.new != nil, m.end.old != nil, m.resync != nil, m.synced, m.retired} {
 		if is {
 			n++
 		}
@@ -65,8 +66,8 @@ func (m *merged) events() (n int) {
 
 // add merges an event.
 func (b *backlog) add(e event) {
-	if e.kind == eventSynced {
-		b.link(&merged{at: e.at, synced: true})
+	if e.kind == eventSynced || e.kind == eventRetired {
+		b.link(&merged{at: e.at, synced: e.kind == eventSynced, retired: e.kind == eventRetired})
 		b.count++
 		return
 	}
@@ -132,6 +133,9 @@ func (b *backlog) take(batch []event) []event {
 		}
 		if m.synced {
 			batch = append(batch, event{kind: eventSynced, at: m.at})
+		}
+		if m.retired {
+			batch = append(batch, event{kind: eventRetired, at: m.at})
 		}
 	}
 	return batch

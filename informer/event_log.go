@@ -19,6 +19,8 @@ const (
 	eventResync
 	// eventSynced ends the initial list.
 	eventSynced
+	// eventRetired is the last one of an Informer that is retired.
+	eventRetired
 )
 
 // event is what handlers are told.

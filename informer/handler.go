@@ -75,6 +75,11 @@ type HandlerOptions struct {
 	// Without it a slow Handler hears of each event, in order, and its backlog,
 	// two states of an object for each event, has no bound: HandlerStatus tells.
 	Coalesce bool
+	// After are closed when the Handler may be called; until then its events
+	// wait. None means at once. It is for one that moves here from another
+	// Informer, whose last events it is to hear of first: see
+	// [Registration.Retired].
+	After []<-chan struct{}
 }
 
 func (o *HandlerOptions) orZero() HandlerOptions {

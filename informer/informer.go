@@ -19,6 +19,9 @@ type Informer struct {
 	reflector *Reflector
 	processor *processor
 
+	retired chan struct{} // closed by Retire
+	retire  sync.Once
+
 	mu       sync.Mutex          // taken before the processor's
 	running  bool                // +checklocks:mu
 	start    func(*Registration) // +checklocks:mu; starts a handler's goroutine; nil when Run is not there to own it
@@ -33,6 +36,7 @@ func New(lw ListWatcher, store Store, o *Options) *Informer {
 		fifo:      fifo,
 		reflector: NewReflector(lw, fifo, o),
 		processor: newProcessor(store),
+		retired:   make(chan struct{}),
 	}
 }
 
@@ -54,12 +58,24 @@ func (i *Informer) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	wg.Go(func() { i.reflector.Run(ctx) })
+	work, done := context.WithCancel(ctx) // ends when the Informer is retired, too
+	defer done()
+	wg.Go(func() {
+		defer done()
+		select {
+		case <-i.retired:
+		case <-work.Done():
+		}
+	})
+	wg.Go(func() { i.reflector.Run(work) })
 	if period := i.options.resyncPeriod(); period > 0 {
-		wg.Go(func() { i.resync(ctx, period) })
+		wg.Go(func() { i.resync(work, period) })
 	}
-	i.consume(ctx)
+	i.consume(work)
 	i.stopStarting()
+	if closed(i.retired) {
+		i.processor.retire()
+	}
 	wg.Wait()
 	i.end()
 	return nil

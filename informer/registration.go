@@ -21,7 +21,10 @@ type Registration struct {
 
 	synced  chan struct{} // closed when the initial list has been handled
 	removed chan struct{} // closed by Remove
+	retired chan struct{} // closed when the end has been heard of, or Remove was called
+	after   []<-chan struct{}
 	remove  sync.Once
+	end     sync.Once      // of retired
 	running sync.WaitGroup // of the goroutine, if there is one
 
 	cursor *cursor // its place in the log
@@ -47,6 +50,8 @@ func newRegistration(i *Informer, h Handler, o HandlerOptions) *Registration {
 		name:     cmp.Or(o.Name, fmt.Sprintf("%T", h)),
 		synced:   make(chan struct{}),
 		removed:  make(chan struct{}),
+		retired:  make(chan struct{}),
+		after:    o.After,
 		cursor:   i.processor.join(o.Coalesce, o.Resync),
 	}
 }
@@ -57,19 +62,36 @@ func (r *Registration) Synced() <-chan struct{} { return r.synced }
 // HasSynced says whether Synced is closed.
 func (r *Registration) HasSynced() bool { return closed(r.synced) }
 
+// Retired is closed when the handler has heard of the end of an Informer that is
+// retired, or was removed: it is called no more.
+func (r *Registration) Retired() <-chan struct{} { return r.retired }
+
+func (r *Registration) retire() { r.end.Do(func() { close(r.retired) }) }
+
 // Remove ends the calls, and returns when the last one has returned. It must not
 // be called by the handler itself. A second Remove does nothing more.
 func (r *Registration) Remove() {
 	r.remove.Do(func() {
 		r.informer.forget(r)
 		close(r.removed)
+		r.retire()
 		r.informer.processor.log.leave(r.cursor)
 	})
 	r.running.Wait()
 }
 
-// run calls the handler, event by event, until ctx ends or the handler is removed.
+// run calls the handler, event by event, until ctx ends, or the handler is removed,
+// or has heard of the end.
 func (r *Registration) run(ctx context.Context) {
+	for _, turn := range r.after {
+		select {
+		case <-turn:
+		case <-r.removed:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
 	for {
 		for ; r.done < len(r.batch); r.done++ {
 			if closed(r.removed) || ctx.Err() != nil {
@@ -80,6 +102,9 @@ func (r *Registration) run(ctx context.Context) {
 			r.call(ctx, e)
 			*e = event{}
 			r.unheard.Add(-1)
+		}
+		if closed(r.retired) {
+			return
 		}
 		if r.read() {
 			continue
@@ -139,5 +164,7 @@ func (r *Registration) call(ctx context.Context, e *event) {
 		r.handler.OnDelete(e.old, e.flag)
 	case eventSynced:
 		close(r.synced)
+	case eventRetired:
+		r.retire()
 	}
 }
