@@ -163,37 +163,6 @@ func (c *Cache) RemoveInformer(ctx context.Context, obj client.Object) error {
 	return nil
 }
 
-// IndexField declares an index of obj's kind, before or after the Cache has
-// started; a list with client.MatchingFields on that field then uses it. It
-// makes no request. fn gets the form of obj, and must not change what it gets;
-// it is quickest in the form in which the kind is stored, see
-// [KindInformer.AddHandler].
-//
-// It is an error, and changes nothing, when the field has an index already, or
-// when fn panics on an object that is there. If fn panics on a later object,
-// that object is stored all the same, and lists by the field are errors that
-// name it until it has changed or gone.
-func (c *Cache) IndexField(ctx context.Context, obj client.Object, field string, fn client.IndexerFunc) error {
-	gvk, err := c.client.GroupVersionKindFor(obj)
-	if err != nil {
-		return fmt.Errorf("cache: IndexField: %w", err)
-	}
-	switch {
-	case field == "" || fn == nil:
-		return fmt.Errorf("cache: IndexField of %s needs a field name and a function", kindText(gvk))
-	case field == fieldName || field == fieldNamespace:
-		return fmt.Errorf("cache: IndexField of %s: %s can be selected without an index", kindText(gvk), field)
-	}
-	k, err := c.kind(gvk, client.FormOf(obj))
-	if err != nil {
-		return err
-	}
-	if err := k.addIndex(field, k.inForm(fn, client.FormOf(obj))); err != nil {
-		return fmt.Errorf("cache: IndexField of %s: %w", kindText(gvk), err)
-	}
-	return nil
-}
-
 // kind returns the informer of a kind, which can be read in a form.
 func (c *Cache) kind(gvk schema.GroupVersionKind, form client.Form) (*KindInformer, error) {
 	d, listed := c.byKind[gvk]

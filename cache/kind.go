@@ -43,12 +43,6 @@ type KindInformer struct {
 	lastError     error           // of the last try to open
 }
 
-// declaredIndex is an index of the kind.
-type declaredIndex struct {
-	field string
-	fn    client.IndexerFunc // takes the stored form
-}
-
 // whole returns the form in which a kind is stored with all its fields.
 func whole(c *client.Direct, gvk schema.GroupVersionKind) client.Form {
 	if c.Scheme().Recognizes(gvk) {
@@ -174,31 +168,6 @@ func (k *KindInformer) AddHandler(h informer.Handler, o *informer.HandlerOptions
 		return nil, err
 	}
 	return r, nil
-}
-
-// addIndex declares an index, in all scopes or in none.
-func (k *KindInformer) addIndex(field string, fn client.IndexerFunc) error {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if slices.ContainsFunc(k.indexes, func(x declaredIndex) bool { return x.field == field }) {
-		return fmt.Errorf("field %q has an index already", field)
-	}
-	for i, s := range k.scopes {
-		if err := s.indexer.AddIndex(field, fn); err != nil {
-			for _, done := range k.scopes[:i] {
-				done.indexer.removeIndex(field)
-			}
-			return err
-		}
-	}
-	k.indexes = append(k.indexes, declaredIndex{field, fn})
-	return nil
-}
-
-func (k *KindInformer) declaredIndexes() []declaredIndex {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return slices.Clone(k.indexes)
 }
 
 // HasSynced says whether the kind has synced: each informer's store holds a

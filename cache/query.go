@@ -23,6 +23,7 @@ const (
 type query struct {
 	gvk       schema.GroupVersionKind
 	stored    client.Form // the form of the objects that are asked
+	within    string      // the namespace that was given as such; empty: none
 	namespace string      // empty: all
 	name      string      // empty: all
 	terms     []term
@@ -57,7 +58,7 @@ type requirement struct {
 
 // newQuery understands the options of a list, or says what it does not.
 func newQuery(gvk schema.GroupVersionKind, o *client.ListOptions) (*query, error) {
-	q := &query{gvk: gvk, namespace: o.Namespace, labels: labels.Everything(), limit: o.Limit}
+	q := &query{gvk: gvk, within: o.Namespace, namespace: o.Namespace, labels: labels.Everything(), limit: o.Limit}
 	if o.Limit < 0 {
 		return nil, fmt.Errorf("the limit is %d: it must not be negative", o.Limit)
 	}

@@ -58,26 +58,33 @@ func (c *Cache) Get(ctx context.Context, key client.ObjectKey, obj client.Object
 // returns a Continue for the next page. Each page is the state of its moment: an
 // object that is there all the while is on one page, once.
 func (c *Cache) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
-	var o client.ListOptions
-	if err := o.ApplyOptions(opts); err != nil {
-		return fmt.Errorf("cache: List: %w", err)
-	}
 	gvk, err := c.itemKind(list)
 	if err != nil {
 		return fmt.Errorf("cache: List: %w", err)
 	}
-	q, err := newQuery(gvk, &o)
-	if err != nil {
-		return fmt.Errorf("cache: List %s: %w", kindText(gvk), err)
-	}
-	if o.Live {
-		return fmt.Errorf("cache: List %s: %w", kindText(gvk), errLive)
-	}
-	k, err := c.readable(ctx, gvk, client.FormOf(list))
+	k, q, o, err := c.listed(ctx, "List", gvk, client.FormOf(list), opts)
 	if err != nil {
 		return err
 	}
-	return k.list(ctx, c.options.syncTimeout(), q, list, &o)
+	return k.list(ctx, c.options.syncTimeout(), q, list, o)
+}
+
+// listed understands the options of a list of a kind in a form, and returns the
+// informer to ask. verb is for errors.
+func (c *Cache) listed(ctx context.Context, verb string, gvk schema.GroupVersionKind, form client.Form, opts []client.ListOption) (*KindInformer, *query, *client.ListOptions, error) {
+	o := &client.ListOptions{}
+	if err := o.ApplyOptions(opts); err != nil {
+		return nil, nil, nil, fmt.Errorf("cache: %s %s: %w", verb, kindText(gvk), err)
+	}
+	q, err := newQuery(gvk, o)
+	if err == nil && o.Live {
+		err = errLive
+	}
+	if err != nil {
+		return nil, nil, nil, fmt.Errorf("cache: %s %s: %w", verb, kindText(gvk), err)
+	}
+	k, err := c.readable(ctx, gvk, form)
+	return k, q, o, err
 }
 
 // readable returns the informer of a kind that is to be read.
@@ -166,15 +173,23 @@ type found struct {
 	copy   bool
 }
 
-func (k *KindInformer) list(ctx context.Context, timeout time.Duration, q *query, list client.ObjectList, o *client.ListOptions) error {
+// asked returns the scopes that a query is to be asked, when they have synced.
+func (k *KindInformer) asked(ctx context.Context, timeout time.Duration, q *query) ([]*scope, error) {
 	scopes, err := k.synced(ctx, timeout, q.namespace)
+	if err == nil && !k.namespaced && q.within != "" {
+		err = fmt.Errorf("cache: List %s: InNamespace(%q) is given, but %s does not live in namespaces", kindText(k.gvk), q.within, k.gvk.Kind)
+	}
+	if err == nil {
+		q.stored = k.form
+	}
+	return scopes, err
+}
+
+func (k *KindInformer) list(ctx context.Context, timeout time.Duration, q *query, list client.ObjectList, o *client.ListOptions) error {
+	scopes, err := k.asked(ctx, timeout, q)
 	if err != nil {
 		return err
 	}
-	if !k.namespaced && o.Namespace != "" {
-		return fmt.Errorf("cache: List %s: InNamespace(%q) is given, but %s does not live in namespaces", kindText(k.gvk), o.Namespace, k.gvk.Kind)
-	}
-	q.stored = k.form
 	items, resourceVersion, err := k.searchAll(ctx, scopes, q, o)
 	if err != nil {
 		return err
