@@ -16,6 +16,9 @@ type Object interface {
 type Options struct {
 	// DropManagedFields skips metadata.managedFields, which then cost nothing.
 	DropManagedFields bool
+	// Compact makes each object a *Compact: it takes a tenth of the memory, and is
+	// decoded whenever somebody needs it. Its kind is that of fresh objects.
+	Compact bool
 }
 
 func (o *Options) dropManagedFields() bool { return o != nil && o.DropManagedFields }
@@ -29,6 +32,7 @@ type Decoder struct {
 	hasher   hasher
 	known    known
 	interner interner
+	press    *press       // of a Decoder that makes Compacts
 	messages *messages    // nil until there is protobuf
 	objects  *jsonObjects // nil until there is JSON
 	reader   *JSONReader  // where JSON comes from; may be nil
@@ -38,21 +42,35 @@ type Decoder struct {
 // New returns a Decoder of the objects that fresh makes, empty, one per call
 // and always of one Go type.
 func New(fresh func() Object, o *Options) *Decoder {
-	return &Decoder{
+	d := &Decoder{
 		fresh:             fresh,
 		dropManagedFields: o.dropManagedFields(),
 		hasher:            newHasher(),
 		known:             newKnown(),
 		interner:          newInterner(),
 	}
+	if o != nil && o.Compact {
+		d.press = newPress(d)
+	}
+	return d
 }
 
 // Protobuf decodes one object's message, without an envelope. Errors are those
 // of the generated Unmarshal, or say that the Go type has none.
-func (d *Decoder) Protobuf(message []byte) (Object, error) { return d.decodeProtobuf(message) }
+func (d *Decoder) Protobuf(message []byte) (Object, error) {
+	if d.press != nil {
+		return d.press.protobuf(message)
+	}
+	return d.decodeProtobuf(message)
+}
 
 // JSON decodes one object. kind is what it claims to be, also beside an error.
-func (d *Decoder) JSON(data []byte) (kind string, obj Object, err error) { return d.decodeJSON(data) }
+func (d *Decoder) JSON(data []byte) (kind string, obj Object, err error) {
+	if d.press != nil {
+		return d.press.json(data)
+	}
+	return d.decodeJSON(data)
+}
 
 // remember makes obj, of size bytes, the last state of its key. What d.parts
 // has are the sums of its parts.

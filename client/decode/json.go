@@ -48,10 +48,15 @@ func (d *Decoder) decodeJSON(data []byte) (kind string, obj Object, err error) {
 		}
 	}
 	d.remember(obj, len(data))
+	return claimedKind(obj), obj, nil
+}
+
+// claimedKind returns the kind that a decoded object claims to be of.
+func claimedKind(obj Object) string {
 	if u, ok := obj.(*unstructured.Unstructured); ok {
-		return u.GetKind(), obj, nil // also beside an apiVersion that is none
+		return u.GetKind() // also beside an apiVersion that is none
 	}
-	return obj.GetObjectKind().GroupVersionKind().Kind, obj, nil
+	return obj.GetObjectKind().GroupVersionKind().Kind
 }
 
 // slowJSON decodes data with sigs.k8s.io/json.

@@ -30,15 +30,27 @@ func (d *Decoder) decodeProtobuf(data []byte) (Object, error) {
 		return nil, errTooDeep
 	}
 	// Whatever it is, the generated code knows better.
-	obj = d.fresh()
+	obj, err := d.slowProtobuf(data)
+	if err != nil {
+		return nil, err
+	}
+	d.parts = d.parts[:0]
+	d.remember(obj, len(data))
+	return obj, nil
+}
+
+// slowProtobuf decodes data, which is not too deep, with the generated Unmarshal.
+func (d *Decoder) slowProtobuf(data []byte) (Object, error) {
+	obj := d.fresh()
+	if _, ok := obj.(message); !ok {
+		return nil, fmt.Errorf("the server sent protobuf, which %T does not have", obj)
+	}
 	if err := obj.(message).Unmarshal(data); err != nil {
 		return nil, err
 	}
 	if d.dropManagedFields {
 		obj.SetManagedFields(nil)
 	}
-	d.parts = d.parts[:0]
-	d.remember(obj, len(data))
 	return obj, nil
 }
 
