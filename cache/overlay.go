@@ -22,6 +22,9 @@ const (
 	// nothing. A server that was restored from a backup may have lost our write.
 	// Watches are told how far the server is each minute or so.
 	trust = time.Minute
+	// forget is when an entry is dropped of which nobody can say when the store has
+	// passed it. No server lets a watch be so far behind.
+	forget = 10 * time.Minute
 )
 
 // verdict is what an entry says of its key.
@@ -67,6 +70,8 @@ func (e *entry) judge(version string, stored client.Object, now time.Time) (obj 
 	switch {
 	case e.passed(version, stored):
 		return stored, true
+	case stored == nil && (e.verdict == hidden || e.verdict == gone):
+		return nil, true
 	case e.verdict == doubtful || now.Sub(e.since) >= trust:
 		return nil, false
 	case e.verdict == gone && stored != nil && stored.GetUID() != e.uid:
@@ -254,9 +259,7 @@ func (o *overlay) drop(next *overlaid, version string, alive bool) {
 		if e.passed(version, o.indexer.Get(e.key)) {
 			return true
 		}
-		// Nobody can say when the store has passed it. But a watch that is alive
-		// is not behind for so long.
-		return alive && e.resourceVersion == "" && now.Sub(e.since) >= trust
+		return alive && e.resourceVersion == "" && now.Sub(e.since) >= forget
 	})
 	if reached(version, next.floor) {
 		next.floor = ""

@@ -62,9 +62,6 @@ func (s *scope) entries(key client.ObjectKey, r *client.Reply) []*entry {
 	if e.verdict == shown {
 		s.show(e, r)
 	}
-	if e.verdict == hidden && r.Verb == "create" && r.SubResource == "" {
-		return nil // it never was in this scope
-	}
 	return []*entry{e}
 }
 
