@@ -85,8 +85,8 @@ func (d *demand) wish(missing []attribute, vain, count int) {
 	defer d.mu.Unlock()
 	for i := range missing {
 		name := missing[i].name
-		if d.wishes == nil || len(d.wishes) >= maxWishes && d.wishes[name] == 0 {
-			d.wishes = make(map[string]int)
+		if len(d.wishes) >= maxWishes && d.wishes[name] == 0 {
+			clear(d.wishes)
 		}
 		if d.wishes[name] += vain; d.wishes[name] >= paysAfter*count {
 			d.due.Store(&missing[i])

@@ -72,7 +72,7 @@ type emptied struct {
 
 // NewIndexer returns an empty Indexer.
 func NewIndexer() *Indexer {
-	x := &Indexer{}
+	x := &Indexer{demand: demand{wishes: map[string]int{}}}
 	x.state.Store(&state{table: newTable[stored](0), demand: &x.demand})
 	return x
 }

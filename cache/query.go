@@ -50,7 +50,8 @@ type term struct {
 	read         readFunc // without an index; nil: there is no way
 }
 
-// requirement says that the label has one of the values; nil stands for any value.
+// requirement says that the label has one of the values, each given once; nil stands
+// for any value.
 type requirement struct {
 	key    string
 	values []string
@@ -100,7 +101,7 @@ func (q *query) selectLabels(selector labels.Selector) {
 	for _, r := range requirements {
 		switch r.Operator() {
 		case selection.In, selection.Equals, selection.DoubleEquals:
-			q.wanted = append(q.wanted, requirement{r.Key(), r.ValuesUnsorted()})
+			q.wanted = append(q.wanted, requirement{r.Key(), distinct(r.ValuesUnsorted())})
 		case selection.Exists:
 			q.wanted = append(q.wanted, requirement{r.Key(), nil})
 		}
