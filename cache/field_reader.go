@@ -22,6 +22,12 @@ func fieldReader(kind schema.GroupKind, field string) readFunc {
 		return nil
 	}
 	read := label.reader()
+	switch field { // these need no reflection, nor decoding
+	case fieldName:
+		read = client.Object.GetName
+	case fieldNamespace:
+		read = client.Object.GetNamespace
+	}
 	return func(values []string, o client.Object) []string { return append(values, read(o)) }
 }
 
@@ -43,6 +49,7 @@ func (l fieldLabel) reader() func(client.Object) string {
 		steps = append(steps, strings.Split(p, "."))
 	}
 	return func(o client.Object) string {
+		o = expand(o)
 		if u, ok := o.(*unstructured.Unstructured); ok {
 			for _, s := range steps {
 				if v := loose(u.Object, s); v != "" {

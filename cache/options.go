@@ -1,11 +1,13 @@
 package cache
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
 
 	"governor/client"
+	"governor/informer"
 
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
@@ -26,10 +28,18 @@ import (
 // labels.Everything(), fields.Everything(), a Transform that returns its
 // object, a pointer to false or zero.
 type Options struct {
-	// ReaderFailOnMissingInformer makes a read of a kind without an informer
-	// fail with ErrResourceNotCached. False means that it starts one, which lists
-	// and watches the kind from then on.
+	// ReaderFailOnMissingInformer makes a read of a kind that was not declared, by
+	// ByObject, GetInformer or IndexField, and has no informer, fail with
+	// ErrResourceNotCached. False means that it starts one, which lists
+	// and watches the kind from then on, and, for a kind that is not in ByObject, says so in a log line.
 	ReaderFailOnMissingInformer bool
+
+	// IdleTimeout is after how long a kind that nobody reads is cached no more: its
+	// watch ends, its memory goes, and the next read lists it anew. It does not
+	// concern kinds that have a handler, as those do that a controller watches, nor
+	// kinds that were declared: by ByObject, GetInformer or IndexField. Zero means
+	// 10 minutes, a negative value never.
+	IdleTimeout time.Duration
 
 	// SyncTimeout bounds how long a read waits for the first list of its kind,
 	// besides its context. Zero means 30 s: enough to list tens of thousands of
@@ -59,6 +69,9 @@ type Options struct {
 	// Whoever needs managedFields gives a function that returns its object.
 	DefaultTransform TransformFunc
 
+	// DefaultTier is how objects are kept. Empty means Shared.
+	DefaultTier Tier
+
 	// DefaultUnsafeDisableDeepCopy makes Get and List hand out the cache's own
 	// objects, which must then never be changed. Nil means false.
 	DefaultUnsafeDisableDeepCopy *bool
@@ -66,6 +79,12 @@ type Options struct {
 	// DefaultWatchErrorHandler hears of each failed list and watch. It must not
 	// block. Nil means log lines.
 	DefaultWatchErrorHandler func(ctx context.Context, err error)
+
+	// Metrics returns who is told of the lists and watches of a kind in a namespace,
+	// which is empty for all, or nil for nobody. It must not block, nor call the
+	// Cache. Nil means that nobody is told. What there is at a moment,
+	// [Cache.Status] says.
+	Metrics func(kind schema.GroupVersionKind, namespace string) informer.Metrics
 
 	// ByObject has settings for kinds. The keys stand for their kinds: one key
 	// for each kind, in the form in which the kind is to be stored. A kind that
@@ -85,10 +104,14 @@ type ByObject struct {
 	Field fields.Selector
 	// Transform in place of Options.DefaultTransform.
 	Transform TransformFunc
+	// Tier in place of Options.DefaultTier. It is one for all namespaces.
+	Tier Tier
 	// UnsafeDisableDeepCopy in place of Options.DefaultUnsafeDisableDeepCopy.
 	UnsafeDisableDeepCopy *bool
 	// SyncPeriod in place of Options.SyncPeriod.
 	SyncPeriod *time.Duration
+	// WatchErrorHandler in place of Options.DefaultWatchErrorHandler.
+	WatchErrorHandler func(ctx context.Context, err error)
 }
 
 // Config are the settings of one namespace. What is nil is inherited, see Options.
@@ -127,6 +150,8 @@ func (o *Options) orZero() Options {
 	}
 	return *o
 }
+
+func (o *Options) idleTimeout() time.Duration { return cmp.Or(o.IdleTimeout, 10*time.Minute) }
 
 func (o *Options) syncTimeout() time.Duration {
 	if o.SyncTimeout == 0 {
@@ -199,6 +224,9 @@ func (o *Options) scopes(kind ByObject, namespaced bool) (map[string]Config, err
 	return scopes, nil
 }
 
+// tier returns that of a kind.
+func (o *Options) tier(kind ByObject) Tier { return cmp.Or(kind.Tier, o.DefaultTier, Shared) }
+
 // valid refuses settings that the server would take for something else.
 func (o *Options) valid() error {
 	check := func(where string, c Config) error {
@@ -211,6 +239,15 @@ func (o *Options) valid() error {
 			return fmt.Errorf("cache: the SyncPeriod of %s is negative", where)
 		}
 		return nil
+	}
+	checkTier := func(where string, t Tier) error {
+		if t != "" && t != Shared && t != Compact {
+			return fmt.Errorf("cache: the tier of %s is %q: it can be %s or %s", where, t, Shared, Compact)
+		}
+		return nil
+	}
+	if err := checkTier("Options", o.DefaultTier); err != nil {
+		return err
 	}
 	if o.SyncTimeout < 0 {
 		return fmt.Errorf("cache: SyncTimeout is negative")
@@ -225,6 +262,9 @@ func (o *Options) valid() error {
 	}
 	for obj, b := range o.ByObject {
 		if err := check(fmt.Sprintf("ByObject[%T]", obj), b.config()); err != nil {
+			return err
+		}
+		if err := checkTier(fmt.Sprintf("ByObject[%T]", obj), b.Tier); err != nil {
 			return err
 		}
 		for ns, c := range b.Namespaces {

@@ -5,6 +5,7 @@ import (
 	"reflect"
 
 	"governor/client"
+	"governor/client/decode"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -21,6 +22,9 @@ import (
 //	unstructured   decoded     itself         its metadata
 //	metadata-only  error       error          itself
 func (k *KindInformer) view(stored client.Object, form client.Form, copy bool) (client.Object, error) {
+	if c, is := stored.(*decode.Compact); is {
+		return k.viewOf(c, form, copy)
+	}
 	has := client.FormOf(stored)
 	if has == form {
 		if copy {
@@ -45,6 +49,20 @@ func (k *KindInformer) view(stored client.Object, form client.Form, copy bool) (
 	default:
 		return k.typed(stored, copy)
 	}
+}
+
+// viewOf is view for the compact tier, in which an object that is decoded anew is the
+// caller's own.
+func (k *KindInformer) viewOf(c *decode.Compact, form client.Form, copy bool) (client.Object, error) {
+	read := c.Read
+	if copy {
+		read = c.New
+	}
+	obj, err := read()
+	if err != nil {
+		return nil, err
+	}
+	return k.view(obj, form, false)
 }
 
 // typed decodes what was stored unstructured, because the scheme learnt the

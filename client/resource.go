@@ -174,6 +174,9 @@ func (r *Resource) NewDecoder(o *decode.Options) *decode.Decoder {
 	}
 	return decode.New(func() decode.Object {
 		obj, _ := r.newObject() // it could just now
+		if o != nil && o.Compact {
+			obj.GetObjectKind().SetGroupVersionKind(r.gvk)
+		}
 		return obj
 	}, o)
 }
