@@ -221,10 +221,13 @@ func TestMetadataOnlyStore(t *testing.T) {
 		if err := c.Get(t.Context(), key("ns1", "a"), m); err != nil || m.Name != "a" || m.Kind != "Pod" {
 			t.Fatalf("metadata: %v, %v", m, err)
 		}
-		for _, obj := range []client.Object{&corev1.Pod{}, unstructuredOf(podGVK)} {
-			if err := c.Get(t.Context(), key("ns1", "a"), obj); err == nil || !strings.Contains(err.Error(), "Options.ByObject") || obj.GetName() != "" {
-				t.Errorf("%T from a metadata-only store: %v", obj, err)
+		for _, obj := range []client.Object{&corev1.Pod{}, unstructuredOf(podGVK)} { // it is listed anew
+			if err := c.Get(t.Context(), key("ns1", "a"), obj); err != nil {
+				t.Errorf("%T of a kind that was stored metadata-only: %v", obj, err)
 			}
+		}
+		if got, want := s.seen(), []string{"STREAM /api/v1/pods", "STREAM /api/v1/pods"}; !slices.Equal(got, want) {
+			t.Errorf("requests: %v, want %v", got, want)
 		}
 
 		// Listed whole: the first read may be of the metadata all the same.
@@ -253,6 +256,12 @@ func TestMetadataOnlyStore(t *testing.T) {
 		c = newCache(t, s, &Options{ByObject: map[client.Object]ByObject{metadataFor(podGVK): {}}})
 		if _, err := c.GetInformer(t.Context(), &corev1.Pod{}); err == nil {
 			t.Error("a typed informer of a kind that is to be stored metadata-only")
+		}
+		start(t, c)
+		for _, obj := range []client.Object{&corev1.Pod{}, unstructuredOf(podGVK)} {
+			if err := c.Get(t.Context(), key("ns1", "a"), obj); err == nil || !strings.Contains(err.Error(), "Options.ByObject") || obj.GetName() != "" {
+				t.Errorf("%T from a metadata-only store: %v", obj, err)
+			}
 		}
 	})
 }

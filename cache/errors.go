@@ -20,6 +20,16 @@ var (
 	ErrResourceNotCached = errors.New("cache: the kind has no informer, and Options.ReaderFailOnMissingInformer is set:" +
 		" call GetInformer for it, or read from the server")
 
+	// ErrNamespaceNotCached is what a read of a namespace returns that the kind is not
+	// cached in, or not any more: nothing is known about what is there. The caller
+	// reads from the server, or has the namespace cached: see [Cache.SetNamespaces].
+	ErrNamespaceNotCached = errors.New("cache: the namespace is not cached")
+
+	// ErrNotInstalled is what ends the wait for a kind that the server had, and has
+	// no more: its definition was removed. The Cache goes on asking for it. The
+	// caller tries again later.
+	ErrNotInstalled = errors.New("the kind is not installed on the server any more")
+
 	// ErrStopped is what ends the wait for a kind whose informer was removed, or
 	// whose cache has stopped. The caller has no reason to try again.
 	ErrStopped = errors.New("cache: the informer has stopped")

@@ -97,6 +97,6 @@ func ExampleCache() {
 	// page 1 ConfigMap a
 	// page 1 ConfigMap b
 	// page 2 ConfigMap c
-	// cache: v1/ConfigMap is not cached in namespace "bank": add the namespace to Options.DefaultNamespaces or to the kind's ByObject.Namespaces
+	// cache: the namespace is not cached: v1/ConfigMap in "bank": add it to Options.DefaultNamespaces, or to the kind's ByObject.Namespaces, or call SetNamespaces
 	// <nil>
 }

@@ -51,7 +51,7 @@ func (c *Cache) IndexField(ctx context.Context, obj client.Object, field string,
 		return fmt.Errorf("cache: IndexField of %s: %s can be selected without an index", kindText(gvk), field)
 	}
 	form := client.FormOf(obj)
-	k, err := c.kind(gvk, form)
+	k, err := c.kind(ctx, gvk, form, true)
 	if err != nil {
 		return err
 	}
@@ -69,11 +69,9 @@ func (c *Cache) RemoveIndex(ctx context.Context, obj client.Object, field string
 	if err != nil {
 		return fmt.Errorf("cache: RemoveIndex: %w", err)
 	}
-	is := func(x declaredIndex) bool { return x.field == field }
-	c.mu.Lock()
+	c.mu.RLock()
 	k := c.kinds[gvk]
-	c.indexes[gvk] = slices.DeleteFunc(c.indexes[gvk], is)
-	c.mu.Unlock()
+	c.mu.RUnlock()
 	if k != nil {
 		k.removeIndex(field)
 	}
@@ -94,9 +92,10 @@ func (k *KindInformer) addIndex(x declaredIndex) error {
 				" give this one another field name, or call RemoveIndex before", x.field)
 		}
 	}
-	for i, s := range k.scopes {
+	scopes := k.scopes()
+	for i, s := range scopes {
 		if err := s.indexer.AddIndex(x.field, x.fn); err != nil {
-			for _, done := range k.scopes[:i] {
+			for _, done := range scopes[:i] {
 				done.indexer.removeIndex(x.field)
 			}
 			return err
@@ -114,13 +113,15 @@ func (k *KindInformer) removeIndex(field string) {
 	if len(k.indexes) == n {
 		return
 	}
-	for _, s := range k.scopes {
+	for _, s := range k.scopes() {
 		s.indexer.removeIndex(field)
 	}
 }
 
-func (k *KindInformer) declaredIndexes() []declaredIndex {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return slices.Clone(k.indexes)
+// scopes returns the scopes that the kind has just now.
+func (k *KindInformer) scopes() []*scope {
+	if lay := k.life.Load().layout.Load(); lay != nil {
+		return lay.scopes
+	}
+	return nil
 }

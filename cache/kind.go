@@ -7,40 +7,39 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"governor/client"
 	"governor/informer"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/klog/v2"
 )
 
 // KindInformer is one kind in the Cache: one store for all forms in which the
 // kind is read, and one informer for each namespace that the Cache was given,
-// or one for all.
+// or one for all. It has them from the first who asks for the kind until
+// [Cache.RemoveInformer], or until nobody has read it for Options.IdleTimeout. It
+// keeps its handlers and indexes, and begins anew when it is asked for again.
 //
-//	new ── run ──► opening ── the server knows the kind ──► open ── lists ──► synced
-//	                 └── it does not: try again, with back-off
-//
-// Handlers and indexes may come in any of these; while the kind is not open
-// they wait. Upstream: cache.Informer.
+// Handlers and indexes may come at any time; while the kind is not open they
+// wait. Upstream: cache.Informer, which is dead once it was removed.
 type KindInformer struct {
-	client  *client.Direct
-	options *Options // never written to
-	kind    declared
-	gvk     schema.GroupVersionKind
+	cache       *Cache
+	client      *client.Direct
+	gvk         schema.GroupVersionKind
+	idleTimeout time.Duration
 
-	stop   chan struct{} // closed when the kind is removed or the Cache ends
-	opened chan struct{} // closed when scopes is set
+	life atomic.Pointer[life] // written under mu; never nil
 
-	mu            sync.Mutex // guards what follows; scopes and resource are constant once opened is closed
+	mu            sync.Mutex // guards what follows, and what its life says; taken before the Cache's
+	options       *Options   // what it points to is never written to
+	kind          declared
+	listed        bool // Options.ByObject has the kind
 	form          client.Form
-	scopes        []*scope // in order of namespace
-	resource      schema.GroupResource
-	namespaced    bool
 	indexes       []declaredIndex
-	registrations []*Registration // those that wait for the kind to open
-	lastError     error           // of the last try to open
+	registrations []*Registration // all that were not removed
 }
 
 // whole returns the form in which a kind is stored with all its fields.
@@ -51,193 +50,162 @@ func whole(c *client.Direct, gvk schema.GroupVersionKind) client.Form {
 	return client.Unstructured
 }
 
-// newKind returns the informer of a kind, of which a form was asked for. d is
-// what Options.ByObject says, if it has the kind.
-func newKind(c *client.Direct, o *Options, d *declared, gvk schema.GroupVersionKind, form client.Form) *KindInformer {
-	k := &KindInformer{
-		client:  c,
-		options: o,
-		kind:    declared{form: form},
-		gvk:     gvk,
-		stop:    make(chan struct{}),
-		opened:  make(chan struct{}),
-	}
+// newKind returns a kind that nobody has asked for yet. o is its own; d is what
+// Options.ByObject says, if it has the kind.
+func newKind(c *Cache, o *Options, d *declared, gvk schema.GroupVersionKind) *KindInformer {
+	k := &KindInformer{cache: c, client: c.client, gvk: gvk, idleTimeout: o.idleTimeout(), options: o}
 	if d != nil {
-		k.kind = *d
+		k.kind, k.listed = *d, true
 	}
-	k.form = client.MetadataOnly
-	if k.kind.form != client.MetadataOnly {
-		k.form = whole(c, gvk)
-	}
+	k.life.Store(over())
 	return k
 }
 
-// want makes sure that the kind can be read in a form. The stored form can
-// only be changed while there is nothing stored.
-func (k *KindInformer) want(form client.Form, listed bool) error {
+// over returns a life that has ended.
+func over() *life {
+	l := newLife()
+	close(l.stop)
+	return l
+}
+
+// want begins the kind's life, unless it lives, and makes sure that it can be read in
+// a form. kept says that it is to live on though nobody reads it. begun says that
+// it did not live.
+func (k *KindInformer) want(ctx context.Context, form client.Form, kept bool) (begun bool, err error) {
+	l := k.life.Load()
+	if lay := l.layout.Load(); lay != nil && !l.over() && (form == client.MetadataOnly || lay.form != client.MetadataOnly) &&
+		(!kept || l.kept.Load()) {
+		l.use()
+		return false, nil
+	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if form == client.MetadataOnly || k.form != client.MetadataOnly {
-		return nil
+	if k.cache.hasEnded() {
+		return false, nil
 	}
-	if !listed && k.scopes == nil {
+	l = k.life.Load()
+	begun = l.over()
+	if err := k.widenLocked(ctx, l, form); err != nil {
+		return false, err
+	}
+	if l = k.life.Load(); l.over() {
+		l = newLife()
+		l.kept.Store(k.listed)
+		k.beginLocked(l)
+	}
+	l.use()
+	if kept {
+		l.kept.Store(true)
+	}
+	return begun, nil
+}
+
+func (l *life) use() {
+	if !l.used.Load() { // a flag that is set already is not fought for
+		l.used.Store(true)
+	}
+}
+
+// widenLocked sees to it that the kind is stored in a form that can be read in this one. A kind
+// that is stored metadata-only, since nobody has asked for more, begins anew.
+func (k *KindInformer) widenLocked(ctx context.Context, l *life, form client.Form) error {
+	switch {
+	case k.listed && k.kind.form == client.MetadataOnly && form != client.MetadataOnly:
+		return fmt.Errorf("cache: %s is stored metadata-only and cannot be read %s, since Options.ByObject lists it with a PartialObjectMetadata:"+
+			" list it with an object of that form", kindText(k.gvk), form)
+	case k.listed && k.kind.form == client.MetadataOnly:
+		k.form = client.MetadataOnly
+	case k.listed || form != client.MetadataOnly:
+		if k.form == client.MetadataOnly && l.layout.Load() != nil && !l.over() {
+			klog.FromContext(ctx).Info("The kind was stored metadata-only, and is listed anew, whole", "kind", kindText(k.gvk), "form", form)
+			k.form = whole(k.client, k.gvk)
+			k.restartLocked()
+		}
 		k.form = whole(k.client, k.gvk)
-		return nil
+	case l.over() && len(k.registrations) == 0 && len(k.indexes) == 0:
+		k.form = client.MetadataOnly
 	}
-	why := "that was the first form asked for: have Options.ByObject list the kind with"
-	if listed {
-		why = "Options.ByObject lists it with a PartialObjectMetadata: list it with"
-	}
-	return fmt.Errorf("cache: %s is stored metadata-only and cannot be read %s, since %s an object of that form",
-		kindText(k.gvk), form, why)
+	return nil
 }
 
-// run keeps the kind true until ctx ends or the kind is removed, and returns
-// when all that it started has ended.
-func (k *KindInformer) run(ctx context.Context) {
-	ctx, cancel := context.WithCancel(ctx)
-	var wg sync.WaitGroup
-	defer wg.Wait()
-	defer cancel()
-	wg.Go(func() {
-		select {
-		case <-k.stop:
-			cancel()
-		case <-ctx.Done():
-		}
-	})
-	var informers sync.WaitGroup
-	for _, s := range k.open(ctx) {
-		// The only error is that it runs already, and only this starts it.
-		informers.Go(func() { _ = s.informer.Run(ctx) })
-	}
-	informers.Wait()
+// beginLocked makes l the kind's life.
+func (k *KindInformer) beginLocked(l *life) {
+	k.life.Store(l)
+	k.cache.enqueue(k, l)
 }
 
-// Opening a kind that the server does not know is tried again after a while,
-// since it may be installed later: soon at first, then each 10 s.
-const (
-	firstOpenDelay = 500 * time.Millisecond
-	maxOpenDelay   = 10 * time.Second
-)
+// restartLocked ends a life and begins the next, which it returns.
+func (k *KindInformer) restartLocked() *life {
+	last, next := k.life.Load(), newLife()
+	next.kept.Store(last.kept.Load())
+	close(last.stop)
+	k.beginLocked(next)
+	return next
+}
 
-// open finds the kind on the server, and makes its scopes. It returns nil when
-// ctx ends before.
-func (k *KindInformer) open(ctx context.Context) []*scope {
-	for delay := firstOpenDelay; ; delay = min(2*delay, maxOpenDelay) {
-		err := k.tryOpen(ctx)
-		if err == nil {
-			return k.scopes
-		}
-		if ctx.Err() != nil {
-			return nil
-		}
-		k.failed(ctx, err)
-		timer := time.NewTimer(delay)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			return nil
-		}
+// remove ends the kind's life, and lets go of what is stored.
+func (k *KindInformer) remove() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if !k.cache.hasEnded() {
+		k.endLocked()
 	}
 }
 
-// AddHandler adds h to each of the kind's informers. A late handler hears of
+// end is called when the Cache has ended: what is stored can be read on.
+func (k *KindInformer) end() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if l := k.life.Load(); !l.over() {
+		close(l.stop)
+	}
+}
+
+// lives says whether somebody has asked for the kind, or Options.ByObject lists it.
+func (k *KindInformer) lives() bool { return !k.life.Load().over() }
+
+// AddHandler adds h to each of the kind's informers, those to come included. A late handler hears of
 // every stored object as an add in the initial list. However many informers
-// there are, h is called by one at a time. It always gets the form in which the
-// kind is stored: typed when the scheme knows the kind, otherwise unstructured,
-// or metadata-only when nobody asked for more. Objects are shared: read them
+// there are, h is called by one at a time. What is not cached any more, because a
+// namespace or the whole kind was removed, it hears of as a delete whose final
+// state is unknown; if it comes again, as an add.
+//
+// h gets the form in which the kind is stored: typed when the scheme knows the kind, otherwise unstructured,
+// or metadata-only while nobody has asked for more. Objects are shared: read them
 // only. Nil options mean that it hears of resyncs, if the kind has a SyncPeriod.
+//
+// A handler is a lease: the kind does not become idle. It does not make a kind begin
+// that was removed; see [Cache.AddHandler].
 func (k *KindInformer) AddHandler(h informer.Handler, o *informer.HandlerOptions) (*Registration, error) {
 	if h == nil {
 		return nil, errors.New("cache: AddHandler needs a handler, not nil")
 	}
-	r := &Registration{kind: k, handler: h, options: informer.HandlerOptions{Resync: true}, attached: make(chan struct{})}
+	r := &Registration{
+		kind:    k,
+		handler: &oneAtATime{handler: wholes{h}, turn: make(chan struct{}, 1)},
+		options: informer.HandlerOptions{Resync: true},
+	}
 	if o != nil {
 		r.options = *o
 	}
 	r.options.Name = cmp.Or(r.options.Name, fmt.Sprintf("%T", h))
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.scopes == nil {
-		k.registrations = append(k.registrations, r)
-		return r, nil
-	}
-	if err := r.attachLocked(k.scopes); err != nil {
-		return nil, err
+	k.registrations = append(k.registrations, r)
+	if lay := k.life.Load().layout.Load(); lay != nil {
+		r.moveLocked(lay.scopes)
 	}
 	return r, nil
 }
 
-// HasSynced says whether the kind has synced: each informer's store holds a
-// complete list.
-func (k *KindInformer) HasSynced() bool {
-	select {
-	case <-k.opened:
-		return !slices.ContainsFunc(k.scopes, func(s *scope) bool { return !s.informer.HasSynced() })
-	default:
-		return false
-	}
-}
-
-// WaitForSync returns nil when the kind has synced; otherwise, when ctx ends
-// or the kind's informer stops, a NotSyncedError.
-func (k *KindInformer) WaitForSync(ctx context.Context) error {
-	if err := k.wait(ctx, k.opened); err != nil {
-		return k.notSynced(nil, err)
-	}
-	return k.waitFor(ctx, k.scopes)
-}
-
-// waitFor waits for some of the scopes of an open kind.
-func (k *KindInformer) waitFor(ctx context.Context, scopes []*scope) error {
-	for _, s := range scopes {
-		if s.informer.HasSynced() {
-			continue // also when ctx has ended, or the informer
-		}
-		if err := k.wait(ctx, s.informer.Synced()); err != nil {
-			return k.notSynced(scopes, err)
-		}
-	}
-	return nil
-}
-
-// wait waits for done, and returns an error when ctx ends or the kind stops.
-func (k *KindInformer) wait(ctx context.Context, done <-chan struct{}) error {
-	select {
-	case <-done:
-		return nil
-	default:
-	}
-	select {
-	case <-done:
-		return nil
-	case <-k.stop:
-		return ErrStopped
-	case <-ctx.Done():
-		if err := context.Cause(ctx); !errors.Is(err, context.DeadlineExceeded) {
-			return err
-		}
-		return fmt.Errorf("timed out: %w", context.Cause(ctx))
-	}
-}
-
-// notSynced says which of the scopes, nil if the kind is not open, are missing.
-func (k *KindInformer) notSynced(scopes []*scope, err error) error {
+// forget lets go of a scope whose informer has ended.
+func (k *KindInformer) forget(s *scope) {
 	k.mu.Lock()
-	e := &NotSyncedError{Kind: k.gvk, LastError: k.lastError, Err: err}
-	k.mu.Unlock()
-	for _, s := range scopes {
-		if s.informer.HasSynced() {
-			continue
-		}
-		if s.namespace != "" {
-			e.Namespaces = append(e.Namespaces, s.namespace)
-		}
-		if last := s.informer.Status().LastError; last != nil {
-			e.LastError = last
-		}
+	defer k.mu.Unlock()
+	if lay := k.life.Load().layout.Load(); lay != nil && slices.Contains(lay.scopes, s) {
+		return // it is the Cache that has ended
 	}
-	return e
+	for _, r := range k.registrations {
+		r.at = slices.DeleteFunc(r.at, func(p post) bool { return p.scope == s })
+	}
 }

@@ -107,6 +107,7 @@ type ownWrites struct {
 	pods    bool
 	kept    labels.Selector // what the cache selects; nil: all
 	onNode  bool            // it selects by spec.nodeName=a
+	meta    bool            // it stores the metadata
 	keys    []client.ObjectKey
 	history map[client.ObjectKey][]instant
 	least   map[client.ObjectKey]int // the earliest instant that a read may show
@@ -126,7 +127,7 @@ func newOwnWrites(t *testing.T, seed uint64) *ownWrites {
 		}
 	}
 	m.pods = m.chance(50)
-	o := &Options{}
+	o := &Options{IdleTimeout: -1}
 	switch m.rand.IntN(5) {
 	case 0:
 		o.DefaultNamespaces = map[string]Config{"a": {}, "b": {}}
@@ -138,6 +139,13 @@ func newOwnWrites(t *testing.T, seed uint64) *ownWrites {
 		if m.pods {
 			o.ByObject = map[client.Object]ByObject{&corev1.Pod{}: {Field: fields.OneTermEqualSelector("spec.nodeName", "a")}}
 		}
+	case 3:
+		m.meta, m.onNode = true, m.pods && m.chance(50)
+		by := ByObject{}
+		if m.onNode {
+			by.Field = fields.OneTermEqualSelector("spec.nodeName", "a")
+		}
+		o.ByObject = map[client.Object]ByObject{metadataFor(m.gvk()): by}
 	}
 	m.s.config.Wrap(func(base http.RoundTripper) http.RoundTripper {
 		m.late.base = base
@@ -162,7 +170,11 @@ func newOwnWrites(t *testing.T, seed uint64) *ownWrites {
 }
 
 func (m *ownWrites) informer() *KindInformer {
-	k, err := m.cache.GetInformer(m.ctx, m.object(m.keys[0]))
+	obj := m.object(m.keys[0])
+	if m.meta {
+		obj = m.metadata(m.keys[0])
+	}
+	k, err := m.cache.GetInformer(m.ctx, obj)
 	if err != nil {
 		m.t.Fatal(err)
 	}
@@ -391,7 +403,7 @@ func (m *ownWrites) saw(how string, key client.ObjectKey, version string, select
 func (m *ownWrites) readOne(key client.ObjectKey) {
 	m.t.Helper()
 	obj := m.object(key)
-	if m.chance(30) {
+	if m.meta || m.chance(30) {
 		obj = m.metadata(key)
 	}
 	err := m.ours.Get(m.ctx, key, obj)
@@ -425,6 +437,11 @@ func (m *ownWrites) readList() {
 	var order []client.ObjectKey
 	for next := ""; ; {
 		list := m.list()
+		if m.meta {
+			of := &metav1.PartialObjectMetadataList{}
+			of.SetGroupVersionKind(m.gvk())
+			list = of
+		}
 		if err := m.ours.List(m.ctx, list, append(opts, client.Continue(next))...); err != nil {
 			m.fail("list: %v", err)
 		}
@@ -460,7 +477,7 @@ func (m *ownWrites) settle() {
 	}
 	time.Sleep(10 * time.Minute) // watches that broke back off
 	m.observe()
-	for _, s := range m.informer().scopes {
+	for _, s := range m.informer().scopes() {
 		if over := s.overlay.current.Load(); over != nil {
 			m.fail("the overlay of %q keeps %d entries, floor %q: %+v at %s", s.namespace, len(over.entries), over.floor, over.entries[0], s.indexer.ResourceVersion())
 		}

@@ -90,7 +90,9 @@ func (c *Cache) listed(ctx context.Context, verb string, gvk schema.GroupVersion
 // readable returns the informer of a kind that is to be read.
 func (c *Cache) readable(ctx context.Context, gvk schema.GroupVersionKind, form client.Form) (*KindInformer, error) {
 	c.mu.RLock()
-	running, known := c.running, c.kinds[gvk] != nil
+	k := c.kinds[gvk]
+	_, listed := c.byKind[gvk]
+	running, known := c.running, listed || c.ended || k != nil && k.lives()
 	c.mu.RUnlock()
 	switch {
 	case !running:
@@ -98,26 +100,7 @@ func (c *Cache) readable(ctx context.Context, gvk schema.GroupVersionKind, form 
 	case !known && c.options.ReaderFailOnMissingInformer:
 		return nil, fmt.Errorf("%w (%s)", ErrResourceNotCached, kindText(gvk))
 	}
-	return c.kind(gvk, form)
-}
-
-// synced returns the scopes of the kind that a read of a namespace needs, empty
-// for all, when they have synced.
-func (k *KindInformer) synced(ctx context.Context, timeout time.Duration, namespace string) ([]*scope, error) {
-	if k.HasSynced() {
-		return k.scopesFor(namespace)
-	}
-	ctx, cancel := context.WithTimeoutCause(ctx, timeout,
-		fmt.Errorf("no complete list within %v (Options.SyncTimeout): %w", timeout, context.DeadlineExceeded))
-	defer cancel()
-	if err := k.wait(ctx, k.opened); err != nil {
-		return nil, k.notSynced(nil, err)
-	}
-	scopes, err := k.scopesFor(namespace)
-	if err != nil {
-		return nil, err
-	}
-	return scopes, k.waitFor(ctx, scopes)
+	return c.kind(ctx, gvk, form, false)
 }
 
 func (k *KindInformer) get(ctx context.Context, timeout time.Duration, key client.ObjectKey, obj client.Object, o *client.GetOptions) error {
@@ -126,7 +109,7 @@ func (k *KindInformer) get(ctx context.Context, timeout time.Duration, key clien
 		return err
 	}
 	switch {
-	case !k.namespaced:
+	case !scopes[0].namespaced:
 		key.Namespace = ""
 	case key.Namespace == "":
 		return fmt.Errorf("cache: Get %s %s: the namespace is empty, and %s lives in namespaces", kindText(k.gvk), key.Name, k.gvk.Kind)
@@ -146,7 +129,7 @@ func (k *KindInformer) get(ctx context.Context, timeout time.Duration, key clien
 			return err
 		}
 		if stored == nil {
-			return apierrors.NewNotFound(k.resource, key.Name)
+			return apierrors.NewNotFound(scopes[0].resource, key.Name)
 		}
 	}
 	v, err := k.view(stored, client.FormOf(obj), s.copies(o.UnsafeDisableDeepCopy))
@@ -176,11 +159,11 @@ type found struct {
 // asked returns the scopes that a query is to be asked, when they have synced.
 func (k *KindInformer) asked(ctx context.Context, timeout time.Duration, q *query) ([]*scope, error) {
 	scopes, err := k.synced(ctx, timeout, q.namespace)
-	if err == nil && !k.namespaced && q.within != "" {
+	if err == nil && !scopes[0].namespaced && q.within != "" {
 		err = fmt.Errorf("cache: List %s: InNamespace(%q) is given, but %s does not live in namespaces", kindText(k.gvk), q.within, k.gvk.Kind)
 	}
 	if err == nil {
-		q.stored = k.form
+		q.stored = scopes[0].form
 	}
 	return scopes, err
 }

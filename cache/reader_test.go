@@ -471,7 +471,7 @@ func TestUnsafeDisableDeepCopy(t *testing.T) {
 		if err := c.List(t.Context(), &list, client.UnsafeDisableDeepCopy); err != nil {
 			t.Fatal(err)
 		}
-		stored := c.kinds[podGVK].scopes[0].indexer.Get(key("ns1", "p0"))
+		stored := c.kinds[podGVK].scopes()[0].indexer.Get(key("ns1", "p0"))
 		if fmt.Sprintf("%p", list.Items[0].Labels) != fmt.Sprintf("%p", stored.GetLabels()) {
 			t.Error("a list without copies does not share")
 		}

@@ -3,74 +3,101 @@ package cache
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"governor/client"
 	"governor/informer"
 )
 
-// Registration is a handler's place at a KindInformer.
+// Registration is a handler's place at a KindInformer. It outlives the kind's
+// informers: after RemoveInformer, and when the kind has been asked for again, the
+// handler goes on with the next.
 type Registration struct {
 	kind    *KindInformer
 	handler informer.Handler
 	options informer.HandlerOptions
 
-	attached chan struct{} // closed when at the informers, or removed before
-
-	// Guarded by kind.mu; at is constant once attached is closed.
-	at      []*informer.Registration // one for each of the kind's scopes
+	// Guarded by kind.mu.
+	at      []post // at the informers that the kind has, and at those that are ending
 	removed bool
 }
 
-// attachLocked adds the handler to the informers of an open kind; kind.mu is held.
-func (r *Registration) attachLocked(scopes []*scope) error {
-	if r.removed {
-		return nil
-	}
-	h := r.handler
-	if len(scopes) > 1 {
-		h = &oneAtATime{handler: h, turn: make(chan struct{}, 1)}
+// post is a handler at one of the kind's informers.
+type post struct {
+	*informer.Registration
+	scope *scope
+}
+
+// moveLocked adds the handler to the informers of scopes at which it is not yet. It is
+// called by these when it has heard the end of those that it leaves. kind.mu is held.
+func (r *Registration) moveLocked(scopes []*scope) {
+	o := r.options
+	for _, p := range r.at {
+		if !slices.Contains(scopes, p.scope) {
+			o.After = append(o.After, p.Retired())
+		}
 	}
 	for _, s := range scopes {
-		at, err := s.informer.AddHandler(h, &r.options)
-		if err != nil {
-			return err
+		if slices.ContainsFunc(r.at, func(p post) bool { return p.scope == s }) {
+			continue
 		}
-		r.at = append(r.at, at)
+		// The informer refuses a nil handler only, and AddHandler did before.
+		p, _ := s.informer.AddHandler(r.handler, &o)
+		r.at = append(r.at, post{p, s})
 	}
-	close(r.attached)
-	return nil
 }
 
 // WaitForSync returns nil when the handler has handled the initial list;
 // otherwise, when ctx ends or the kind's informer stops, a NotSyncedError.
 func (r *Registration) WaitForSync(ctx context.Context) error {
 	k := r.kind
-	if err := k.WaitForSync(ctx); err != nil {
-		return err
-	}
-	if err := k.wait(ctx, r.attached); err != nil {
-		return k.notSynced(nil, err)
-	}
-	for _, at := range r.at {
-		if err := k.wait(ctx, at.Synced()); err != nil {
-			return k.notSynced(nil, fmt.Errorf("a handler has not handled the initial list: %w", err))
+	for {
+		if err := k.WaitForSync(ctx); err != nil {
+			return err
+		}
+		k.mu.Lock()
+		l, at := k.life.Load(), slices.Clone(r.at)
+		lay := l.layout.Load()
+		k.mu.Unlock()
+		if lay == nil {
+			continue // it has begun anew, or ended
+		}
+		moved := false
+		for _, p := range at {
+			if !slices.Contains(lay.scopes, p.scope) {
+				continue
+			}
+			switch err := l.wait(ctx, p.Synced(), p.Retired()); {
+			case err == errLeft:
+				moved = true
+			case err != nil:
+				return k.notSynced(l, nil, fmt.Errorf("a handler has not handled the initial list: %w", err))
+			}
+		}
+		if !moved {
+			return nil
+		}
+		k.mu.Lock()
+		removed := r.removed
+		k.mu.Unlock()
+		if removed {
+			return nil
 		}
 	}
-	return nil
 }
 
 // Remove ends the calls, and returns when the last one has returned. It must
 // not be called by the handler itself. A second Remove does nothing more.
 func (r *Registration) Remove() {
-	r.kind.mu.Lock()
-	if !r.removed && r.kind.scopes == nil {
-		close(r.attached)
-	}
+	k := r.kind
+	k.mu.Lock()
 	r.removed = true
 	at := r.at
-	r.kind.mu.Unlock()
-	for _, a := range at {
-		a.Remove()
+	r.at = nil
+	k.registrations = slices.DeleteFunc(k.registrations, func(x *Registration) bool { return x == r })
+	k.mu.Unlock()
+	for _, p := range at {
+		p.Remove()
 	}
 }
 

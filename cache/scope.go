@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"governor/client"
 	"governor/client/decode"
@@ -29,10 +30,16 @@ type scope struct {
 	config    Config
 	transform TransformFunc
 	live      *client.ListWatch // asks the server for what the overlay does not know
+
+	served
+	started bool          // for run
+	left    chan struct{} // closed when it is not one of the kind's any more
+	// own says that the Transform is that of the namespace.
+	own bool
 }
 
-// tryOpen makes the kind's scopes, if the server knows the kind.
-func (k *KindInformer) tryOpen(ctx context.Context) error {
+// tryOpen lays the kind out, if the server knows it.
+func (k *KindInformer) tryOpen(ctx context.Context, l *life) error {
 	for {
 		k.mu.Lock()
 		form := k.form
@@ -45,46 +52,89 @@ func (k *KindInformer) tryOpen(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		configs, err := k.options.scopes(k.kind.ByObject, resource.Namespaced())
-		if err != nil {
+		next := &layout{resource: resource, served: served{mapping.Resource.GroupResource(), resource.Namespaced(), form}}
+		if done, err := k.publish(l, next); done || err != nil {
 			return err
-		}
-		scopes := make([]*scope, 0, len(configs))
-		for _, ns := range slices.Sorted(maps.Keys(configs)) {
-			scopes = append(scopes, k.newScope(resource, form, ns, configs))
-		}
-		if k.publish(form, scopes, mapping.Resource.GroupResource(), resource.Namespaced()) {
-			return nil
 		}
 	}
 }
 
-// publish gives the scopes what has waited for them, and makes them visible.
-// It returns false if another form was asked for meanwhile.
-func (k *KindInformer) publish(form client.Form, scopes []*scope, resource schema.GroupResource, namespaced bool) bool {
+// publish lays an opened kind out. It returns false if another form was asked for
+// meanwhile.
+func (k *KindInformer) publish(l *life, next *layout) (bool, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if form != k.form {
-		return false
+	if next.form != k.form {
+		return false, nil
 	}
-	for _, s := range scopes {
+	if l.over() {
+		return false, ErrStopped
+	}
+	if err := k.layOutLocked(l, next, k.options, k.kind); err != nil {
+		return false, err
+	}
+	l.lastError = nil
+	close(l.opened)
+	return true, nil
+}
+
+// layOutLocked gives the kind the scopes that the settings ask for, in place of those
+// that it has; what stays the same is kept.
+func (k *KindInformer) layOutLocked(l *life, next *layout, o *Options, d declared) error {
+	configs, err := o.scopes(d.ByObject, next.namespaced)
+	if err != nil {
+		return err
+	}
+	var before []*scope
+	if lay := l.layout.Load(); lay != nil {
+		before = lay.scopes
+	}
+	for _, ns := range slices.Sorted(maps.Keys(configs)) {
+		s := k.newScope(l, next, ns, configs)
+		s.own = d.Namespaces[ns].Transform != nil || o.DefaultNamespaces[ns].Transform != nil
+		if n := slices.IndexFunc(before, s.same); n >= 0 {
+			next.scopes = append(next.scopes, before[n])
+			continue
+		}
 		for _, x := range k.indexes {
 			// The Indexer is empty and the fields differ, so there is no error.
 			_ = s.indexer.AddIndex(x.field, x.fn)
 		}
+		next.scopes = append(next.scopes, s)
+		l.fresh = append(l.fresh, s)
 	}
-	k.scopes, k.resource, k.namespaced, k.lastError = scopes, resource, namespaced, nil
+	l.layout.Store(next)
+	for _, s := range before {
+		if !slices.Contains(next.scopes, s) {
+			close(s.left)
+		}
+	}
 	for _, r := range k.registrations {
-		// The informer refuses a nil handler only, and AddHandler did before.
-		_ = r.attachLocked(scopes)
+		r.moveLocked(next.scopes)
 	}
-	k.registrations = nil
-	close(k.opened)
-	return true
+	select {
+	case l.changed <- struct{}{}:
+	default: // it is told already
+	}
+	return nil
 }
 
-func (k *KindInformer) newScope(resource *client.Resource, form client.Form, namespace string, configs map[string]Config) *scope {
-	c := configs[namespace]
+// same says whether x is what s would be.
+func (s *scope) same(x *scope) bool {
+	return s.namespace == x.namespace && s.live.Namespace == x.live.Namespace &&
+		s.live.LabelSelector == x.live.LabelSelector && s.live.FieldSelector == x.live.FieldSelector && s.shared == x.shared && !s.own && !x.own &&
+		s.syncPeriod() == x.syncPeriod()
+}
+
+func (s *scope) syncPeriod() time.Duration {
+	if s.config.SyncPeriod == nil {
+		return 0
+	}
+	return *s.config.SyncPeriod
+}
+
+func (k *KindInformer) newScope(l *life, lay *layout, namespace string, configs map[string]Config) *scope {
+	c, resource, form := configs[namespace], lay.resource, lay.form
 	lw := &client.ListWatch{Resource: resource, Namespace: namespace}
 	if c.LabelSelector != nil {
 		lw.LabelSelector = c.LabelSelector.String()
@@ -100,7 +150,7 @@ func (k *KindInformer) newScope(resource *client.Resource, form client.Form, nam
 	if c.Transform == nil {
 		// What is cached is read only, so it may share memory. A function of the
 		// user's may change its objects in place: they must be its own.
-		lw.Decoder = resource.NewDecoder(&decode.Options{DropManagedFields: true})
+		lw.Decoder = resource.NewDecoder(&decode.Options{DropManagedFields: true, Compact: k.tier() == Compact})
 	}
 	name := kindText(k.gvk)
 	if namespace != "" {
@@ -116,12 +166,14 @@ func (k *KindInformer) newScope(resource *client.Resource, form client.Form, nam
 	o := &informer.Options{
 		Name:              name,
 		Transform:         transform(c.Transform, k.gvk, form),
-		WatchErrorHandler: k.options.DefaultWatchErrorHandler,
+		WatchErrorHandler: k.watchErrorHandlerLocked(),
+		Metrics:           k.earLocked(l, namespace),
 	}
-	if c.SyncPeriod != nil {
-		o.ResyncPeriod = *c.SyncPeriod
+	s := &scope{namespace: namespace, indexer: NewIndexer(), config: c, transform: o.Transform, served: lay.served, left: make(chan struct{})}
+	o.ResyncPeriod = s.syncPeriod()
+	if c.Transform != nil && k.tier() == Compact {
+		o.Transform = compacted(o.Transform, resource.NewDecoder(&decode.Options{Compact: true}))
 	}
-	s := &scope{namespace: namespace, indexer: NewIndexer(), config: c, transform: o.Transform}
 	s.shared = c.UnsafeDisableDeepCopy != nil && *c.UnsafeDisableDeepCopy
 	s.overlay = &overlay{indexer: s.indexer}
 	s.live = &client.ListWatch{Resource: resource, Namespace: lw.Namespace, LabelSelector: lw.LabelSelector, FieldSelector: lw.FieldSelector}
@@ -152,28 +204,36 @@ func transform(fn TransformFunc, gvk schema.GroupVersionKind, form client.Form) 
 }
 
 // failed keeps the error of a try to open, and reports it.
-func (k *KindInformer) failed(ctx context.Context, err error) {
+func (k *KindInformer) failed(ctx context.Context, l *life, err error) {
 	k.mu.Lock()
-	k.lastError = err
+	l.lastError = err
+	h := k.watchErrorHandlerLocked()
 	k.mu.Unlock()
-	if h := k.options.DefaultWatchErrorHandler; h != nil {
+	if h != nil {
 		h(ctx, fmt.Errorf("%s: %w", kindText(k.gvk), err))
 		return
 	}
 	klog.FromContext(ctx).Error(err, "The kind cannot be listed yet, trying again", "kind", kindText(k.gvk))
 }
 
-// scopesFor returns the scopes of an open kind that a read of a namespace
-// needs; empty stands for all.
-func (k *KindInformer) scopesFor(namespace string) ([]*scope, error) {
-	if namespace == "" || !k.namespaced {
-		return k.scopes, nil
+func (k *KindInformer) watchErrorHandlerLocked() func(context.Context, error) {
+	if h := k.kind.WatchErrorHandler; h != nil {
+		return h
+	}
+	return k.options.DefaultWatchErrorHandler
+}
+
+// scopesFor returns the scopes that a read of a namespace needs; empty stands for
+// all.
+func (k *KindInformer) scopesFor(lay *layout, namespace string) ([]*scope, error) {
+	if namespace == "" || !lay.namespaced {
+		return lay.scopes, nil
 	}
 	find := func(ns string) []*scope {
-		if i, found := slices.BinarySearchFunc(k.scopes, ns, func(s *scope, ns string) int {
+		if i, found := slices.BinarySearchFunc(lay.scopes, ns, func(s *scope, ns string) int {
 			return strings.Compare(s.namespace, ns)
 		}); found {
-			return k.scopes[i : i+1]
+			return lay.scopes[i : i+1]
 		}
 		return nil
 	}
@@ -183,6 +243,6 @@ func (k *KindInformer) scopesFor(namespace string) ([]*scope, error) {
 	if rest := find(""); rest != nil {
 		return rest, nil
 	}
-	return nil, fmt.Errorf("cache: %s is not cached in namespace %q:"+
-		" add the namespace to Options.DefaultNamespaces or to the kind's ByObject.Namespaces", kindText(k.gvk), namespace)
+	return nil, fmt.Errorf("%w: %s in %q: add it to Options.DefaultNamespaces,"+
+		" or to the kind's ByObject.Namespaces, or call SetNamespaces", ErrNamespaceNotCached, kindText(k.gvk), namespace)
 }

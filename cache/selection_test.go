@@ -225,7 +225,7 @@ func sameAnswer(t *testing.T, z zoo, form client.Form) {
 				t.Errorf("%q %q in %q: the server says %v, a naive scan %v", o.LabelSelector, o.FieldSelector, o.Namespace, want, naive(pods.Items, o))
 			}
 			if i%20 == 19 { // whatever was wanted last is made
-				x := c.kinds[gvk].scopes[0].indexer
+				x := c.kinds[gvk].scopes()[0].indexer
 				if q, err := newQuery(gvk, o); err == nil {
 					if p, err := q.plan(x.state.Load()); err == nil && len(p.missing) > 0 {
 						x.demand.due.Store(&p.missing[0])

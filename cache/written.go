@@ -22,16 +22,15 @@ func (c *Cache) Wrote(_ context.Context, r *client.Reply) {
 	if k == nil {
 		return
 	}
-	select {
-	case <-k.opened:
-	default:
+	lay := k.life.Load().layout.Load()
+	if lay == nil {
 		return // the first list is yet to come, and will have it
 	}
 	key := r.Key
-	if !k.namespaced {
+	if !lay.namespaced {
 		key.Namespace = ""
 	}
-	scopes, err := k.scopesFor(key.Namespace)
+	scopes, err := k.scopesFor(lay, key.Namespace)
 	if err != nil {
 		return // the namespace is not cached
 	}
@@ -109,7 +108,7 @@ func (s *scope) show(e *entry, r *client.Reply) {
 }
 
 // selects says whether the scope's selectors select an object, as the server has
-// it. Of fields other than name and namespace only the server is sure.
+// it. Where a field is not known here, only the server is sure.
 func (s *scope) selects(obj client.Object) (selected, sure bool) {
 	if l := s.config.LabelSelector; l != nil && !l.Matches(labels.Set(obj.GetLabels())) {
 		return false, true
@@ -118,11 +117,14 @@ func (s *scope) selects(obj client.Object) (selected, sure bool) {
 	if f == nil {
 		return true, true
 	}
-	known := fields.Set{fieldName: obj.GetName(), fieldNamespace: obj.GetNamespace()}
+	kind := s.live.Resource.GroupVersionKind().GroupKind()
+	known := fields.Set{}
 	for _, r := range f.Requirements() {
-		if !known.Has(r.Field) {
+		label, is := fieldLabelOf(kind, r.Field)
+		if !is || s.live.Resource.Form() == client.MetadataOnly && !inMetadata(kind, r.Field) {
 			return false, false
 		}
+		known[r.Field] = label.reader()(obj)
 	}
 	return f.Matches(known), true
 }
