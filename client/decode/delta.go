@@ -47,9 +47,15 @@ func hashOf(b []byte) uint64 {
 	return binary.LittleEndian.Uint64(b) * 0x9E3779B97F4A7C15 >> (64 - hashBits)
 }
 
+// keptText is the largest buffer that is kept between two texts.
+const keptText = 256 << 10
+
 // write returns the delta that makes text from window and head. It is good until
 // the next call. A window that is the same one as in the last call costs less.
 func (w *deltaWriter) write(window, head string, text []byte) []byte {
+	if cap(w.text) > keptText || cap(w.out) > keptText {
+		w.text, w.out = nil, nil
+	}
 	w.text = append(append(append(w.text[:0], window...), head...), text...)
 	if window != w.window || window == "" {
 		clear(w.table[:])

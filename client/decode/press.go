@@ -72,8 +72,7 @@ func (p *press) protobuf(data []byte) (Object, error) {
 	}
 	p.setKind(obj)
 	if p.decoder.dropManagedFields {
-		p.scratch = cutMessage(p.scratch[:0], data)
-		data = p.scratch
+		data = p.cut(cutMessage, data)
 	}
 	return p.compact(obj, data, asProtobuf), nil
 }
@@ -86,10 +85,18 @@ func (p *press) json(data []byte) (kind string, _ Object, err error) {
 	kind = claimedKind(obj)
 	p.setKind(obj)
 	if p.decoder.dropManagedFields {
-		p.scratch = cutJSON(p.scratch[:0], data)
-		data = p.scratch
+		data = p.cut(cutJSON, data)
 	}
 	return kind, p.compact(obj, data, asJSON), nil
+}
+
+// cut returns data without managedFields, until the next call.
+func (p *press) cut(cut func(out, data []byte) []byte, data []byte) []byte {
+	if cap(p.scratch) > keptText {
+		p.scratch = nil
+	}
+	p.scratch = cut(p.scratch[:0], data)
+	return p.scratch
 }
 
 // decode decodes what a Compact has kept. It is for any goroutine.
