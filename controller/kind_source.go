@@ -15,9 +15,13 @@ import (
 // form of obj: typed, unstructured or metadata-only. A kind that cannot be
 // listed, not installed yet or forbidden, is tried again by the cache, until the
 // source is stopped or the controller's CacheSyncTimeout is over. When the
-// source ends, its handler is removed from the cache.
+// source ends, its handler is removed from the cache, which then stops the kind's
+// informer if nobody else needs it. What the cache stops to hold while the source
+// runs, a namespace or, by RemoveInformer, the whole kind, comes as deletes whose
+// state is unknown; and as creates, when the cache has it again.
 //
-// Upstream: source.TypedKind, whose handler stays for good.
+// Upstream: source.TypedKind, whose handler stays for good, at an informer that may
+// be dead.
 func Kind[K comparable](c *cache.Cache, obj client.Object, h EventHandler[K], predicates ...Predicate) Source[K] {
 	return &kindSource[K]{cache: c, object: obj, handler: h, predicates: predicates}
 }
@@ -31,11 +35,7 @@ type kindSource[K comparable] struct {
 
 // Run implements Source.
 func (k *kindSource[K]) Run(ctx context.Context, q Adder[K], synced func()) error {
-	kind, err := k.cache.GetInformer(ctx, k.object)
-	if err != nil {
-		return err
-	}
-	registration, err := kind.AddHandler(inForm(k.object, &feed[K]{
+	registration, err := k.cache.AddHandler(ctx, k.object, inForm(k.object, &feed[K]{
 		ctx: ctx, source: k.String(), predicates: k.predicates, handler: k.handler, queue: q,
 	}), &informer.HandlerOptions{Name: k.String(), Resync: true, Coalesce: k.coalesces()})
 	if err != nil {
