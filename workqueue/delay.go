@@ -8,10 +8,21 @@ import (
 // never is the moment that does not come.
 const never = time.Duration(math.MaxInt64)
 
-// now is the time since the queue was made. Moments are such durations: they
-// are a third of a [time.Time] in size, cheaper to get, and do not jump when
+// nowLocked is the time since the queue was made. Moments are such durations:
+// they are a third of a [time.Time] in size, cheaper to get, and do not jump when
 // somebody sets the clock.
-func (q *Queue[K]) now() time.Duration { return time.Since(q.made) }
+//
+// To read the clock costs as much as the rest of an Add. So it is read only if
+// the caller must know, something waits, or somebody asks how long keys take;
+// otherwise the answer is 0.
+//
+// +checklocks:q.mu
+func (q *Queue[K]) nowLocked(must bool) time.Duration {
+	if !must && !q.timed && q.waiting.len == 0 {
+		return 0
+	}
+	return time.Since(q.made)
+}
 
 // later is now plus delay, or never if that is out of range.
 func later(now, delay time.Duration) time.Duration {
@@ -26,14 +37,30 @@ func later(now, delay time.Duration) time.Duration {
 //
 // +checklocks:q.mu
 func (q *Queue[K]) delayLocked(e *entry[K], now, delay time.Duration) {
-	due := int64(later(now, delay))
-	if e.state != waiting {
-		e.state = waiting
-		q.waiting.push(due, e)
-	} else if due < q.waiting.slots[e.index].rank {
-		q.waiting.move(e.index, due)
+	due := later(now, delay)
+	switch {
+	case e.state == waiting && due >= e.due:
+		return
+	case e.state == waiting || e.state == resting:
+		q.waiting.remove(e)
 	}
+	e.state = waiting
+	q.waiting.put(e, now, due)
 	q.armLocked(now)
+}
+
+// restLocked keeps e, of which no run is asked for, until the next may begin. It
+// says whether there is anything to wait for.
+//
+// +checklocks:q.mu
+func (q *Queue[K]) restLocked(e *entry[K], now time.Duration) bool {
+	if q.shut || e.notBefore <= now {
+		return false
+	}
+	e.state = resting
+	q.waiting.put(e, now, e.notBefore)
+	q.armLocked(now)
+	return true
 }
 
 // expireLocked makes everything ready whose delay has passed. All methods that
@@ -42,13 +69,16 @@ func (q *Queue[K]) delayLocked(e *entry[K], now, delay time.Duration) {
 //
 // +checklocks:q.mu
 func (q *Queue[K]) expireLocked(now time.Duration) {
-	for q.waiting.len() > 0 {
-		e, due := q.waiting.top()
-		if due > int64(now) {
-			return
+	if q.waiting.len == 0 {
+		return
+	}
+	for e := q.waiting.pop(now); e != nil; e = q.waiting.pop(now) {
+		if e.state == resting {
+			e.state = unqueued
+			q.releaseLocked(e)
+		} else {
+			q.dueLocked(e, e.due)
 		}
-		q.waiting.remove(e.index)
-		q.dueLocked(e, time.Duration(due))
 	}
 }
 
@@ -59,19 +89,18 @@ func (q *Queue[K]) expireLocked(now time.Duration) {
 //
 // +checklocks:q.mu
 func (q *Queue[K]) armLocked(now time.Duration) {
-	if q.waiting.len() == 0 {
+	if q.waiting.len == 0 {
 		return
 	}
-	_, rank := q.waiting.top()
-	due := time.Duration(rank)
-	if due >= q.armed {
+	alarm := q.waiting.alarm()
+	if alarm >= q.armed {
 		return
 	}
-	q.armed = due
+	q.armed = alarm
 	if q.timer == nil {
-		q.timer = time.AfterFunc(due-now, q.onTimer)
+		q.timer = time.AfterFunc(alarm-now, q.onTimer)
 	} else {
-		q.timer.Reset(due - now)
+		q.timer.Reset(alarm - now)
 	}
 }
 
@@ -79,7 +108,7 @@ func (q *Queue[K]) armLocked(now time.Duration) {
 func (q *Queue[K]) onTimer() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	now := q.now()
+	now := q.nowLocked(true)
 	q.armed = never
 	q.expireLocked(now)
 	q.armLocked(now)
@@ -89,13 +118,11 @@ func (q *Queue[K]) onTimer() {
 //
 // +checklocks:q.mu
 func (q *Queue[K]) disarmLocked() {
-	for q.waiting.len() > 0 {
-		last := q.waiting.len() - 1
-		e := q.waiting.slots[last].item
-		q.waiting.remove(last)
+	for e := q.waiting.pop(never); e != nil; e = q.waiting.pop(never) {
 		e.state = unqueued
 		q.releaseLocked(e)
 	}
+	q.waiting = wheel[K]{}
 	if q.timer != nil {
 		q.timer.Stop()
 	}

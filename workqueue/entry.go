@@ -3,31 +3,40 @@ package workqueue
 import "time"
 
 // entry is all that a queue knows of one key. There is one per key; it lives
-// from the key's Add until the key is neither queued nor with a worker.
+// from the key's Add until the key is neither queued nor with a worker, and, if
+// the queue has a MinInterval, until that is over.
 type entry[K comparable] struct {
-	key K
+	key    K
+	tenant *tenant[K] // nil if the queue has no FairnessKey
 
 	// What waits to come out. The zero state says that nothing does.
 
 	state    state
+	inFlight bool          // a worker has the key; see below
 	priority int           // the highest that it was added with
 	since    time.Duration // when it became ready; while waiting: when it was added
-	index    int           // its place in Queue.waiting, while waiting
+	causes   *Causes
 
-	// What a worker has.
+	flow  *flow[K]      // where it stands, while it is ready
+	due   time.Duration // while it is in Queue.waiting
+	index int           // its place there
 
-	inFlight      bool
+	// What a worker has, or had last.
+
+	worker        int           // its place in Queue.inFlight
+	turn          uint64        // the number of the Get that took it
 	taken         time.Duration // when
 	takenPriority int           // the priority with which it came out
+	takenCauses   *Causes
+	notBefore     time.Duration // when the next run may begin
 
-	// Neighbours in the one list that the entry is in: a lane while it is
-	// ready, Queue.inFlight while a worker has it, Queue.free after its life.
-	// It is never in two, because what a worker has is not ready.
+	// Neighbours in the one list that the entry is in: a flow while it is ready,
+	// a slot of Queue.waiting while it waits, Queue.free after its life.
 
 	prev, next *entry[K]
 }
 
-// place is called by Queue.waiting.
+// place is called by wheel.near.
 func (e *entry[K]) place(index int) { e.index = index }
 
 // state says where the next run of a key stands.
@@ -38,6 +47,7 @@ const (
 	waiting               // its delay has not passed
 	ready                 // a worker can have it
 	held                  // it is due, but a worker still has the key from before
+	resting               // no run is asked for, nor might it begin: MinInterval
 )
 
 // list is a queue of entries, linked through the entries themselves: joining
@@ -66,35 +76,4 @@ func (l *list[K]) remove(e *entry[K]) {
 		e.next.prev = e.prev
 	}
 	e.prev, e.next = nil, nil
-}
-
-// newEntryLocked makes an entry for a key that has none.
-//
-// +checklocks:q.mu
-func (q *Queue[K]) newEntryLocked(key K) *entry[K] {
-	e := q.free
-	if e == nil {
-		e = &entry[K]{}
-	} else {
-		q.free, e.next = e.next, nil
-	}
-	e.key = key
-	q.entries.set(key, e)
-	return e
-}
-
-// releaseLocked ends an entry's life if there is no more use for it. The entry
-// is kept for another key until the table shrinks.
-//
-// +checklocks:q.mu
-func (q *Queue[K]) releaseLocked(e *entry[K]) {
-	if e.state != unqueued || e.inFlight {
-		return
-	}
-	if q.entries.remove(e.key) {
-		q.free = nil
-		return
-	}
-	*e = entry[K]{next: q.free}
-	q.free = e
 }

@@ -239,7 +239,7 @@ func run(t *testing.T, program []byte) {
 			m.passed(now())
 			want, ok := m.get()
 			switch {
-			case ok && (err != nil || item != Item[int]{want.key, want.priority}):
+			case ok && (err != nil || item.Key != want.key || item.Priority != want.priority):
 				t.Fatalf("op %d: got %v and %v, want %v (contract 4, 5)", n/2, item, err, want)
 			case !ok && m.shut && !errors.Is(err, ErrShutDown):
 				t.Fatalf("op %d: got %v and %v from a queue that is shut (contract 9)", n/2, item, err)

@@ -1,67 +1,307 @@
 package workqueue
 
-// lane is the queue of one priority: first in, first out.
+import (
+	"cmp"
+	"iter"
+	"slices"
+	"time"
+)
+
+// lane is what is ready of one priority.
 type lane[K comparable] struct {
-	list[K]
 	priority int
-	index    int // its place in lanes.busy, while it is not empty
+	index    int     // its place in lanes.busy
+	only     flow[K] // all of it, when there are no fairness keys
+
+	// With fairness keys:
+
+	flows table[*tenant[K], *flow[K]] // those with entries
+	turns heap[*flow[K]]              // those of which a worker may take one, by whose turn it is
 }
 
 // place is called by lanes.busy.
 func (l *lane[K]) place(index int) { l.index = index }
+
+// next is the flow whose turn it is.
+func (l *lane[K]) next() *flow[K] {
+	if l.turns.len() == 0 {
+		return &l.only
+	}
+	f, _ := l.turns.top()
+	return f
+}
 
 // keepLanes is how many lanes may stay when they are empty: priorities are few,
 // and a lane that is used again and again should not be made each time. But
 // nothing forbids a priority per key.
 const keepLanes = 64
 
-// lanes holds the entries that a worker can have. To add, to take and to remove
-// do not depend on how many there are, only on how many priorities they have.
-// The zero lanes is empty.
+// agedTurn: every so manieth Get is for what has waited too long.
+const agedTurn = 8
+
+// lanes holds the entries that are ready. To add, to take and to remove do not
+// depend on how many there are, only, and little, on how many priorities and
+// fairness keys they have. The zero lanes is empty.
 type lanes[K comparable] struct {
-	busy       heap[*lane[K]] // those with entries; the highest priority is on top
+	ageing time.Duration // zero: nothing ages
+	gets   uint64        // how many entries were taken
+
 	byPriority table[int, *lane[K]]
-	len        int // how many entries
+	latest     *lane[K]          // the lane that was used last, to save a look
+	busy       heap[*lane[K]]    // those of which a worker may take one; the highest priority is on top
+	ages       heap[agedFlow[K]] // the flows in busy lanes by how old their first entry is; empty without ageing
+	free       *flow[K]          // linked by free: to use again
+
+	len    int // how many entries
+	capped int // of how many of them the fairness key is capped
 }
 
-// append adds e behind all of its priority.
+// takeable is how many entries may be taken now, or more: those that one fairness
+// key may have taken besides are counted until it is capped.
+func (ls *lanes[K]) takeable() int { return ls.len - ls.capped }
+
+// append adds e behind all of its priority and fairness key.
 func (ls *lanes[K]) append(e *entry[K]) {
-	l := ls.byPriority.get(e.priority)
-	if l == nil {
-		l = &lane[K]{priority: e.priority}
-		ls.byPriority.set(e.priority, l)
+	l := ls.lane(e.priority)
+	f := &l.only
+	if t := e.tenant; t != nil {
+		f = ls.flow(l, t)
+		t.ready++
 	}
-	if l.first == nil {
-		ls.busy.push(^int64(l.priority), l) // ^ turns the order round, and has no overflow as - has
-	}
-	l.append(e)
+	e.flow = f
+	f.append(e)
 	ls.len++
+	switch {
+	case f.tenant != nil && f.tenant.capped:
+		ls.capped++
+	case f.first == e:
+		ls.open(f)
+	}
 }
 
 // remove takes e out, wherever it stands.
 func (ls *lanes[K]) remove(e *entry[K]) {
-	ls.drop(ls.byPriority.get(e.priority), e)
+	f := e.flow
+	first := f.first == e
+	f.list.remove(e)
+	e.flow = nil
+	ls.len--
+	open := true
+	if t := f.tenant; t != nil {
+		t.ready--
+		if open = !t.capped; !open {
+			ls.capped--
+		}
+	}
+	switch {
+	case f.first == nil:
+		if open {
+			ls.close(f)
+		}
+		ls.drop(f)
+	case first && open && ls.ageing > 0:
+		ls.ages.move(f.age, int64(f.first.since))
+	}
 }
 
-// pop takes the first entry of the highest priority out; nil if there is none.
-func (ls *lanes[K]) pop() *entry[K] {
-	if ls.len == 0 {
+// pop takes an entry out: that which is too old, when it is the turn of such;
+// otherwise of the highest priority, in that of the fairness key whose turn it
+// is, the first. It returns nil if there is none.
+func (ls *lanes[K]) pop(now time.Duration) *entry[K] {
+	if ls.busy.len() == 0 {
 		return nil
 	}
-	l, _ := ls.busy.top()
-	e := l.first
-	ls.drop(l, e)
+	ls.gets++
+	f := ls.aged(now)
+	if f == nil {
+		l, _ := ls.busy.top()
+		f = l.next()
+	}
+	e := f.first
+	if f.tenant != nil && f.last != e {
+		f.lane.turns.move(f.turn, 0) // behind all others: heap keeps equals in order
+	}
+	ls.remove(e)
 	return e
 }
 
-func (ls *lanes[K]) drop(l *lane[K], e *entry[K]) {
-	l.remove(e)
-	ls.len--
-	if l.first != nil {
+// aged returns the flow whose first entry has been ready longest, if that is too
+// long and it is the turn of such.
+func (ls *lanes[K]) aged(now time.Duration) *flow[K] {
+	if ls.ageing <= 0 || ls.gets%agedTurn != 0 {
+		return nil
+	}
+	f, since := ls.ages.top()
+	if now-time.Duration(since) < ls.ageing {
+		return nil
+	}
+	return f.flow
+}
+
+// lane returns the lane of a priority.
+func (ls *lanes[K]) lane(priority int) *lane[K] {
+	if l := ls.latest; l != nil && l.priority == priority {
+		return l
+	}
+	l := ls.byPriority.get(priority)
+	if l == nil {
+		l = &lane[K]{priority: priority}
+		l.only.lane = l
+		ls.byPriority.set(priority, l)
+	}
+	ls.latest = l
+	return l
+}
+
+// flow returns the flow of a fairness key in a lane.
+func (ls *lanes[K]) flow(l *lane[K], t *tenant[K]) *flow[K] {
+	f := l.flows.get(t)
+	if f == nil {
+		f = ls.free
+		if f == nil {
+			f = &flow[K]{}
+		} else {
+			ls.free = f.free
+		}
+		*f = flow[K]{lane: l, tenant: t, index: len(t.flows)}
+		t.flows = append(t.flows, f)
+		l.flows.set(t, f)
+	}
+	return f
+}
+
+// open makes it possible to take from f, which has entries.
+func (ls *lanes[K]) open(f *flow[K]) {
+	l := f.lane
+	if f.tenant == nil || l.turns.len() == 0 {
+		ls.busy.push(^int64(l.priority), l) // ^ turns the order round, and has no overflow as - has
+	}
+	if f.tenant != nil {
+		l.turns.push(0, f)
+	}
+	if ls.ageing > 0 {
+		ls.ages.push(int64(f.first.since), agedFlow[K]{f})
+	}
+}
+
+// close is the reverse of open; f may be empty.
+func (ls *lanes[K]) close(f *flow[K]) {
+	l := f.lane
+	if f.tenant != nil {
+		l.turns.remove(f.turn)
+	}
+	if l.turns.len() == 0 {
+		ls.busy.remove(l.index)
+	}
+	if ls.ageing > 0 {
+		ls.ages.remove(f.age)
+	}
+}
+
+// drop forgets f, which is empty and closed, and its lane if there are many.
+func (ls *lanes[K]) drop(f *flow[K]) {
+	l := f.lane
+	if t := f.tenant; t != nil {
+		last := t.flows[len(t.flows)-1]
+		last.index = f.index
+		t.flows[f.index] = last
+		t.flows[len(t.flows)-1] = nil
+		t.flows = t.flows[:len(t.flows)-1]
+		if l.flows.remove(t) {
+			ls.free = nil
+		} else {
+			*f = flow[K]{free: ls.free}
+			ls.free = f
+		}
+	}
+	if len(ls.byPriority.m) > keepLanes && len(l.flows.m) == 0 {
+		ls.byPriority.remove(l.priority)
+		ls.latest = nil
+	}
+}
+
+// start counts an entry of t that a worker has got, of which t may have limit.
+func (ls *lanes[K]) start(t *tenant[K], limit int) {
+	t.inFlight++
+	if t.capped || limit <= 0 || t.inFlight < limit {
 		return
 	}
-	ls.busy.remove(l.index)
-	if len(ls.byPriority.m) > keepLanes {
-		ls.byPriority.remove(l.priority)
+	t.capped = true
+	ls.capped += t.ready
+	for _, f := range t.flows {
+		ls.close(f)
+	}
+}
+
+// end is the reverse of start.
+func (ls *lanes[K]) end(t *tenant[K]) {
+	t.inFlight--
+	if !t.capped {
+		return
+	}
+	t.capped = false
+	ls.capped -= t.ready
+	for _, f := range t.flows {
+		ls.open(f)
+	}
+}
+
+// all yields every flow that has entries, in no order.
+func (ls *lanes[K]) all() iter.Seq[*flow[K]] {
+	return func(yield func(*flow[K]) bool) {
+		for _, l := range ls.byPriority.m {
+			if l.only.first != nil && !yield(&l.only) {
+				return
+			}
+			for _, f := range l.flows.m {
+				if !yield(f) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// sorted yields every entry, in the order of pop without ageing; at last those
+// that are capped.
+func (ls *lanes[K]) sorted() iter.Seq[*entry[K]] {
+	return func(yield func(*entry[K]) bool) {
+		for _, busy := range ls.busy.sorted() {
+			heads := []*entry[K]{busy.item.only.first}
+			if turns := busy.item.turns.sorted(); len(turns) > 0 {
+				heads = heads[:0]
+				for _, s := range turns {
+					heads = append(heads, s.item.first)
+				}
+			}
+			for len(heads) > 0 { // one of each flow
+				left := heads[:0]
+				for _, e := range heads {
+					if !yield(e) {
+						return
+					}
+					if e.next != nil {
+						left = append(left, e.next)
+					}
+				}
+				heads = left
+			}
+		}
+		var capped []*flow[K]
+		for f := range ls.all() {
+			if f.tenant != nil && f.tenant.capped {
+				capped = append(capped, f)
+			}
+		}
+		slices.SortFunc(capped, func(a, b *flow[K]) int {
+			return cmp.Or(cmp.Compare(b.lane.priority, a.lane.priority), cmp.Compare(a.tenant.name, b.tenant.name))
+		})
+		for _, f := range capped {
+			for e := f.first; e != nil; e = e.next {
+				if !yield(e) {
+					return
+				}
+			}
+		}
 	}
 }

@@ -29,18 +29,32 @@ type Metrics interface {
 // Unfinished says how long workers have been busy with what they have now, in
 // sum, and how long the one that has been busy longest. Both grow without end
 // when workers are stuck. It costs a step per worker: ask when the numbers are
-// read.
+// read. Without Options.Metrics the queue does not keep the time, and both are 0.
 // Upstream: workqueue_unfinished_work_seconds and
 // workqueue_longest_running_processor_seconds.
 func (q *Queue[K]) Unfinished() (total, longest time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	now := q.now()
-	for e := q.inFlight.first; e != nil; e = e.next {
+	now := q.nowLocked(false)
+	for _, e := range q.inFlight {
 		total += now - e.taken
-	}
-	if oldest := q.inFlight.first; oldest != nil {
-		longest = now - oldest.taken
+		longest = max(longest, now-e.taken)
 	}
 	return total, longest
+}
+
+// Oldest says how long the key that has been ready longest has been so; 0 if none
+// is. It costs a step per priority and fairness key, of which it looks at the
+// first in line. Without Options.Metrics the queue does not keep the time, and it
+// is 0. Upstream: none.
+func (q *Queue[K]) Oldest() time.Duration {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	now := q.nowLocked(false)
+	q.expireLocked(now)
+	var oldest time.Duration
+	for f := range q.ready.all() {
+		oldest = max(oldest, now-f.first.since)
+	}
+	return oldest
 }

@@ -31,11 +31,15 @@ import (
 // The classic picture of this queue has three sets. Here they are: dirty is
 // ready and held, processing is in flight, and the order is in ready.
 type Queue[K comparable] struct {
-	name    string
-	limiter RateLimiter[K]
-	metrics Metrics
-	made    time.Time     // moments count from here, see now
-	drained chan struct{} // closed when the queue is shut down and empty
+	name        string
+	limiter     RateLimiter[K]
+	metrics     Metrics
+	fairnessKey func(K) string
+	debounce    time.Duration
+	minInterval time.Duration
+	timed       bool          // somebody asks how long keys take, see nowLocked
+	made        time.Time     // moments count from here, see nowLocked
+	drained     chan struct{} // closed when the queue is shut down and empty
 
 	mu sync.Mutex
 
@@ -58,9 +62,10 @@ type Queue[K comparable] struct {
 	//  10. Entries in free hold no key.
 
 	entries  table[K, *entry[K]] // +checklocks:mu
+	tenants  tenants[K]          // +checklocks:mu
 	ready    lanes[K]            // +checklocks:mu
-	waiting  heap[*entry[K]]     // +checklocks:mu
-	inFlight list[K]             // +checklocks:mu
+	waiting  wheel[K]            // +checklocks:mu
+	inFlight []*entry[K]         // +checklocks:mu
 	free     *entry[K]           // +checklocks:mu
 	waiters  waiters             // +checklocks:mu
 	timer    *time.Timer         // +checklocks:mu
@@ -78,22 +83,28 @@ func New[K comparable](o *Options[K]) *Queue[K] {
 		limiter = DefaultControllerRateLimiter[K]()
 	}
 	return &Queue[K]{
-		name:    o.Name,
-		limiter: limiter,
-		metrics: o.Metrics,
-		made:    time.Now(),
-		drained: make(chan struct{}),
-		armed:   never,
+		name:        o.Name,
+		limiter:     limiter,
+		metrics:     o.Metrics,
+		fairnessKey: o.FairnessKey,
+		debounce:    o.Debounce,
+		minInterval: o.MinInterval,
+		timed:       o.Metrics != nil || o.Ageing > 0 || o.MinInterval > 0,
+		made:        time.Now(),
+		drained:     make(chan struct{}),
+		tenants:     tenants[K]{cap: o.MaxPerFairnessKey},
+		ready:       lanes[K]{ageing: o.Ageing},
+		armed:       never,
 	}
 }
 
 // Add adds key at priority 0, at once.
-func (q *Queue[K]) Add(key K) { q.add(key, 0, 0) }
+func (q *Queue[K]) Add(key K) { q.add(AddOptions{}, key) }
 
 // AddAfter adds key at priority 0 when d has passed; at once if d is zero or
 // less. A key that is ready stays so, and one that waits comes out at the
 // earlier of both times.
-func (q *Queue[K]) AddAfter(key K, d time.Duration) { q.add(key, 0, d) }
+func (q *Queue[K]) AddAfter(key K, d time.Duration) { q.add(AddOptions{After: d}, key) }
 
 // AddRateLimited adds key at priority 0 when the rate limiter says so.
 func (q *Queue[K]) AddRateLimited(key K) { q.AddWith(AddOptions{RateLimited: true}, key) }
@@ -102,48 +113,94 @@ func (q *Queue[K]) AddRateLimited(key K) { q.AddWith(AddOptions{RateLimited: tru
 // Upstream: PriorityQueue.AddWithOpts.
 func (q *Queue[K]) AddWith(o AddOptions, keys ...K) {
 	for _, key := range keys {
-		delay := o.After
+		each := o
 		if o.RateLimited {
 			limit := q.limiter.When(key)
-			if delay <= 0 || limit < delay {
-				delay = limit
+			if o.After <= 0 || limit < o.After {
+				each.After = limit
 			}
 		}
-		q.add(key, o.Priority, delay)
+		q.add(each, key)
 	}
 }
 
-func (q *Queue[K]) add(key K, priority int, delay time.Duration) {
+// add adds key when o.After has passed.
+func (q *Queue[K]) add(o AddOptions, key K) {
+	var tenant string
+	if q.fairnessKey != nil {
+		tenant = q.fairnessKey(key)
+	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.shut {
 		return
 	}
-	now := q.now()
+	now := q.nowLocked(o.After > 0 || q.debounce > 0)
 	q.expireLocked(now)
 	e := q.entries.get(key)
 	if e == nil {
-		e = q.newEntryLocked(key)
+		e = q.newEntryLocked(key, tenant)
 	}
-	if e.state == unqueued {
-		e.priority, e.since = priority, now
+	if o.Cause != nil {
+		e.causes = e.causes.with(o.Cause)
+	}
+	if e.state == unqueued || e.state == resting {
+		e.priority, e.since = o.Priority, now
 		if q.metrics != nil {
-			q.metrics.Added(delay > 0)
+			q.metrics.Added(o.After > 0)
 		}
-	} else if priority > e.priority {
-		q.raiseLocked(e, priority)
+	} else if o.Priority > e.priority {
+		q.raiseLocked(e, o.Priority)
 	}
+	delay := max(o.After, q.debounce, e.notBefore-now)
 	switch {
 	case e.state == ready || e.state == held:
 		// It is due already; a delay cannot take that back.
-	case delay <= 0:
+	case delay > 0:
+		q.delayLocked(e, now, delay)
+	default:
 		if e.state == waiting {
-			q.waiting.remove(e.index)
+			q.waiting.remove(e)
 		}
 		q.dueLocked(e, now)
-	default:
-		q.delayLocked(e, now, delay)
 	}
+}
+
+// newEntryLocked makes an entry for a key that has none.
+//
+// +checklocks:q.mu
+func (q *Queue[K]) newEntryLocked(key K, tenant string) *entry[K] {
+	e := q.free
+	if e == nil {
+		e = &entry[K]{}
+	} else {
+		q.free, e.next = e.next, nil
+	}
+	e.key = key
+	q.entries.set(key, e)
+	if q.fairnessKey != nil {
+		e.tenant = q.tenants.join(tenant)
+	}
+	return e
+}
+
+// releaseLocked ends an entry's life if there is no more use for it. The entry
+// is kept for another key until the table shrinks.
+//
+// +checklocks:q.mu
+func (q *Queue[K]) releaseLocked(e *entry[K]) {
+	if e.state != unqueued || e.inFlight {
+		return
+	}
+	if e.tenant != nil {
+		q.tenants.leave(e.tenant)
+	}
+	if q.entries.remove(e.key) {
+		q.free = nil
+		return
+	}
+	*e = entry[K]{next: q.free}
+	q.free = e
 }
 
 // raiseLocked gives e a higher priority, wherever it is queued.
@@ -196,22 +253,40 @@ func (q *Queue[K]) Get(ctx context.Context) (Item[K], error) {
 			q.wakeLocked() // if this Get was woken, somebody else should be now
 			return Item[K]{}, err
 		}
-		now := q.now()
+		now := q.nowLocked(false)
 		q.expireLocked(now)
-		if e := q.ready.pop(); e != nil {
-			q.depthLocked(e, -1)
-			if q.metrics != nil {
-				q.metrics.Got(now - e.since)
-			}
-			e.state, e.inFlight = unqueued, true
-			e.taken, e.takenPriority = now, e.priority
-			q.inFlight.append(e)
-			return Item[K]{e.key, e.priority}, nil
+		if e := q.ready.pop(now); e != nil {
+			q.takeLocked(e, now)
+			return Item[K]{e.key, e.priority, e.takenCauses}, nil
 		}
-		if q.shut {
+		if q.shut && q.ready.len == 0 {
 			return Item[K]{}, ErrShutDown
 		}
 		q.waitLocked(ctx)
+	}
+}
+
+// takeLocked gives e, which was ready, to a worker.
+//
+// +checklocks:q.mu
+func (q *Queue[K]) takeLocked(e *entry[K], now time.Duration) {
+	q.depthLocked(e, -1)
+	if q.metrics != nil {
+		q.metrics.Got(now - e.since)
+	}
+	e.state, e.inFlight = unqueued, true
+	e.taken, e.turn, e.takenPriority = now, q.ready.gets, e.priority
+	e.causes, e.takenCauses = nil, e.causes
+	e.worker = len(q.inFlight)
+	q.inFlight = append(q.inFlight, e)
+	if e.tenant != nil {
+		q.ready.start(e.tenant, q.tenants.cap)
+	}
+	if q.minInterval > 0 {
+		e.notBefore = later(now, q.minInterval)
+	}
+	if q.shut {
+		q.wakeLocked() // those that wait for what was capped, if this was the last
 	}
 }
 
@@ -226,20 +301,31 @@ func (q *Queue[K]) Done(key K) {
 	if e == nil || !e.inFlight {
 		return
 	}
-	if q.waiting.len() > 0 {
-		q.expireLocked(q.now())
-	}
+	now := q.nowLocked(false)
+	q.expireLocked(now)
 	if q.metrics != nil {
-		q.metrics.Done(q.now() - e.taken)
+		q.metrics.Done(now - e.taken)
 	}
-	q.inFlight.remove(e)
-	e.inFlight = false
+	e.inFlight, e.takenCauses = false, nil
+	last := len(q.inFlight) - 1
+	q.inFlight[e.worker], q.inFlight[last].worker = q.inFlight[last], e.worker
+	q.inFlight[last] = nil
+	q.inFlight = q.inFlight[:last]
+	if last == 0 && cap(q.inFlight) > keep {
+		q.inFlight = nil
+	}
+	if e.tenant != nil {
+		q.ready.end(e.tenant)
+		q.wakeLocked()
+	}
 	switch e.state {
 	case held:
 		q.dueLocked(e, e.since)
 	case unqueued:
-		q.releaseLocked(e)
-		q.drainedLocked()
+		if !q.restLocked(e, now) {
+			q.releaseLocked(e)
+			q.drainedLocked()
+		}
 	}
 }
 
@@ -255,6 +341,6 @@ func (q *Queue[K]) NumRequeues(key K) int { return q.limiter.NumRequeues(key) }
 func (q *Queue[K]) Len() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.expireLocked(q.now())
+	q.expireLocked(q.nowLocked(false))
 	return q.ready.len
 }

@@ -446,7 +446,7 @@ func TestWokenWorkerThatLeavesWakesAnother(t *testing.T) {
 				if leaveFirst {
 					leave()
 				}
-				q.dueLocked(q.newEntryLocked("a"), q.now())
+				q.dueLocked(q.newEntryLocked("a", ""), q.nowLocked(true))
 				leave()
 				q.mu.Unlock()
 				synctest.Wait()
@@ -508,7 +508,7 @@ func TestLateTimer(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				q := New[string](nil)
+				q := New(&Options[string]{Metrics: &counts{}})
 				defer q.ShutDown()
 				q.Add("busy")
 				mustGet(t, q)

@@ -17,7 +17,7 @@ var ErrShutDown = errors.New("workqueue is shut down")
 func (q *Queue[K]) ShutDown() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.expireLocked(q.now())
+	q.expireLocked(q.nowLocked(false))
 	q.shut = true
 	q.disarmLocked()
 	for q.waiters.first != nil {

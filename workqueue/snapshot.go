@@ -1,13 +1,17 @@
 package workqueue
 
-import "time"
+import (
+	"cmp"
+	"slices"
+	"time"
+)
 
 // Snapshot is what a queue holds at one moment, for people to look at.
 type Snapshot[K comparable] struct {
 	// Name is the queue's.
 	Name string
 	// Ready are the keys that a worker can have, in the order in which they
-	// would come out.
+	// would come out if none aged; those that are capped stand last.
 	Ready []SnapshotItem[K]
 	// Waiting are the keys whose delay has not passed, the next one first.
 	Waiting []SnapshotItem[K]
@@ -21,10 +25,18 @@ type SnapshotItem[K comparable] struct {
 	Key K
 	// Priority with which it is queued; in flight: with which it came out.
 	Priority int
-	// Since when it is ready, waiting, or in flight.
+	// Since when it is ready, waiting, or in flight. It is zero if the queue has
+	// neither Metrics nor Ageing nor a MinInterval: then it does not keep the time.
 	Since time.Time
 	// Next is when a waiting key will be ready; otherwise zero.
 	Next time.Time
+	// Attempts is how often the rate limiter was asked since Forget.
+	Attempts int
+	// Causes is why it is queued; in flight: why it came out.
+	Causes *Causes
+	// Capped says of a ready key that as many of its fairness key are in flight
+	// as may be.
+	Capped bool
 	// Again says of a key in flight that it was added meanwhile and is due: it
 	// comes out once more after Done.
 	Again bool
@@ -34,29 +46,53 @@ type SnapshotItem[K comparable] struct {
 // is locked, about a millisecond for ten thousand keys: it is meant for a debug
 // page, not for a loop.
 func (q *Queue[K]) Snapshot() Snapshot[K] {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.expireLocked(q.now())
-
-	s := Snapshot[K]{Name: q.name}
-	for _, l := range q.ready.busy.sorted() {
-		for e := l.item.first; e != nil; e = e.next {
-			s.Ready = append(s.Ready, SnapshotItem[K]{
-				Key: e.key, Priority: e.priority, Since: q.made.Add(e.since),
-			})
+	s := q.copy()
+	for _, items := range [][]SnapshotItem[K]{s.Ready, s.Waiting, s.InFlight} {
+		for i := range items {
+			items[i].Attempts = q.limiter.NumRequeues(items[i].Key)
 		}
 	}
-	for _, w := range q.waiting.sorted() {
-		e := w.item
-		s.Waiting = append(s.Waiting, SnapshotItem[K]{
-			Key: e.key, Priority: e.priority, Since: q.made.Add(e.since),
-			Next: q.made.Add(time.Duration(w.rank)),
-		})
+	return s
+}
+
+// copy is all of a Snapshot that does not need the rate limiter, which is not
+// called while the queue is locked.
+func (q *Queue[K]) copy() Snapshot[K] {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.expireLocked(q.nowLocked(false))
+
+	s := Snapshot[K]{Name: q.name}
+	queued := func(e *entry[K]) SnapshotItem[K] {
+		return SnapshotItem[K]{
+			Key: e.key, Priority: e.priority, Since: q.timeOf(e.since), Causes: e.causes.clone(),
+			Capped: e.state == ready && e.tenant != nil && e.tenant.capped,
+		}
 	}
-	for e := q.inFlight.first; e != nil; e = e.next {
+	for e := range q.ready.sorted() {
+		s.Ready = append(s.Ready, queued(e))
+	}
+	for _, e := range q.waiting.sorted() {
+		if e.state == waiting {
+			item := queued(e)
+			item.Next = q.made.Add(e.due)
+			s.Waiting = append(s.Waiting, item)
+		}
+	}
+	inFlight := slices.Clone(q.inFlight)
+	slices.SortFunc(inFlight, func(a, b *entry[K]) int { return cmp.Compare(a.turn, b.turn) })
+	for _, e := range inFlight {
 		s.InFlight = append(s.InFlight, SnapshotItem[K]{
-			Key: e.key, Priority: e.takenPriority, Since: q.made.Add(e.taken), Again: e.state == held,
+			Key: e.key, Priority: e.takenPriority, Since: q.timeOf(e.taken), Causes: e.takenCauses, Again: e.state == held,
 		})
 	}
 	return s
+}
+
+// timeOf is when a moment is on the clock; zero if the queue does not look at it.
+func (q *Queue[K]) timeOf(moment time.Duration) time.Time {
+	if !q.timed {
+		return time.Time{}
+	}
+	return q.made.Add(moment)
 }

@@ -10,7 +10,7 @@ import (
 
 func TestSnapshot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := New(&Options[string]{Name: "replicas"})
+		q := New(&Options[string]{Name: "replicas", Metrics: &counts{}})
 		defer q.ShutDown()
 		if diff := cmp.Diff(Snapshot[string]{Name: "replicas"}, q.Snapshot()); diff != "" {
 			t.Errorf("when empty (-want +got):\n%s", diff)
@@ -57,7 +57,7 @@ func TestSnapshot(t *testing.T) {
 
 func TestUnfinished(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := New[string](nil)
+		q := New(&Options[string]{Metrics: &counts{}})
 		defer q.ShutDown()
 		check := func(wantTotal, wantLongest time.Duration) {
 			t.Helper()

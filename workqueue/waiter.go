@@ -72,14 +72,14 @@ func (ws *waiters) back(w *waiter) {
 	ws.free = w
 }
 
-// wakeLocked wakes as many as there are keys for. A worker that does not wait
+// wakeLocked wakes as many as there are keys for; all, when none can come. A worker that does not wait
 // may take such a key first; then the woken one finds nothing and waits again.
 // That is cheaper than to hand keys over, and whoever comes first gets what is
 // most urgent by then.
 //
 // +checklocks:q.mu
 func (q *Queue[K]) wakeLocked() {
-	for q.waiters.first != nil && q.waiters.woken < q.ready.len {
+	for q.waiters.first != nil && (q.waiters.woken < q.ready.takeable() || q.shut && q.ready.len == 0) {
 		q.waiters.wakeFirst()
 	}
 }
