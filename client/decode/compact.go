@@ -2,7 +2,9 @@ package decode
 
 import (
 	"fmt"
+	"iter"
 	"strings"
+	"unsafe"
 	"weak"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -91,6 +93,32 @@ func (c *Compact) GetObjectKind() schema.ObjectKind { return schema.EmptyObjectK
 
 // DeepCopyObject returns c, which never changes.
 func (c *Compact) DeepCopyObject() runtime.Object { return c }
+
+// Memory yields the pieces of memory that the Compact takes, each with something that
+// tells it from others, and its bytes. Those that similar objects share come with each.
+func (c *Compact) Memory() iter.Seq2[any, int] {
+	return func(yield func(any, int) bool) {
+		const head = int(unsafe.Sizeof(*c)) + 16 // and what its weak pointer needs
+		_ = yield(c, head+len(c.name)+len(c.uid)+len(c.resourceVersion)+len(c.delta)) &&
+			yield(c.base, int(unsafe.Sizeof(*c.base))+len(c.base.text)) &&
+			yield(c.traits, c.traits.size())
+	}
+}
+
+// size is about how many bytes of memory they take.
+func (t *traits) size() int {
+	size := int(unsafe.Sizeof(*t)) + len(t.owners)*int(unsafe.Sizeof(metav1.OwnerReference{}))
+	for _, o := range t.owners {
+		size += len(o.APIVersion) + len(o.Kind) + len(o.Name) + len(o.UID)
+	}
+	if len(t.labels) > 0 {
+		size += 48 + (len(t.labels)+7)/8*264
+	}
+	for k, v := range t.labels {
+		size += len(k) + len(v)
+	}
+	return size
+}
 
 // compact makes a Compact of obj, and of its bytes in an encoding.
 func (p *press) compact(obj Object, data []byte, encoding byte) *Compact {
