@@ -88,11 +88,12 @@ func (b *bench) measure(ctx context.Context, variants []probe.Variant) (results,
 
 // build makes the sides' programs: each has only its own side in it.
 func build(ctx context.Context, dir string) error {
+	args := []string{"build", "-ldflags=-w", "-o", dir}
 	for _, side := range sides {
-		output, err := exec.CommandContext(ctx, "go", "build", "-ldflags=-w", "-o", dir, "governor/study/bench/"+side).CombinedOutput()
-		if err != nil {
-			return fmt.Errorf("build %s: %w\n%s", side, err, output)
-		}
+		args = append(args, "governor/study/bench/"+side)
+	}
+	if output, err := exec.CommandContext(ctx, "go", args...).CombinedOutput(); err != nil {
+		return fmt.Errorf("build the programs of %v: %w\n%s", sides, err, output)
 	}
 	return nil
 }
