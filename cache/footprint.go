@@ -2,6 +2,7 @@ package cache
 
 import (
 	"reflect"
+	"sync"
 	"time"
 	"unsafe"
 
@@ -20,8 +21,30 @@ const (
 	placeBytes = 260
 )
 
-// footprint guesses how many bytes of memory the objects of the state take, and their
-// places in it, from a sample. It follows every pointer of the objects in the sample,
+// measured is a guess at the memory of one object of a scope.
+type measured struct {
+	mu   sync.Mutex
+	at   time.Time // +checklocks:mu
+	each int64     // +checklocks:mu
+}
+
+// measuredFor is how long a guess stands.
+const measuredFor = 10 * time.Second
+
+// bytes guesses how much memory the scope's objects take.
+func (s *scope) bytes() int64 {
+	s.measured.mu.Lock()
+	defer s.measured.mu.Unlock()
+	st := s.indexer.acquire()
+	defer s.indexer.release(st)
+	if s.measured.each == 0 || time.Since(s.measured.at) >= measuredFor {
+		s.measured.at, s.measured.each = time.Now(), st.footprint()
+	}
+	return s.measured.each * int64(st.count)
+}
+
+// footprint guesses how many bytes of memory one object of the state takes, and its
+// place in it, from a sample. It follows every pointer of the objects in the sample,
 // and counts what several of them share once. It is right within a quarter or so,
 // unless neighbours are no sample of their kind; what indexes take is not in it. It
 // takes as long as copying so many objects. The caller has acquired st.
@@ -38,7 +61,7 @@ func (st *state) footprint() int64 {
 		}
 		n++
 	}
-	return int64(st.count) * int64(m.bytes/looked+placeBytes)
+	return int64(m.bytes/looked + placeBytes)
 }
 
 // meter adds up the memory that objects take.

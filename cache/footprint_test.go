@@ -86,7 +86,7 @@ func TestFootprint(t *testing.T) {
 			objects, d = nil, nil
 			got := float64(heap()-before) / n
 			st := x.acquire()
-			guess := float64(st.footprint()) / n
+			guess := float64(st.footprint())
 			x.release(st)
 			t.Logf("%.0f bytes each, guessed %.0f", got, guess)
 			if guess < 0.7*got || guess > 1.4*got {

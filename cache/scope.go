@@ -32,9 +32,9 @@ type scope struct {
 	live      *client.ListWatch // asks the server for what the overlay does not know
 
 	served
-	sample  sample
-	started bool          // for run
-	left    chan struct{} // closed when it is not one of the kind's any more
+	measured measured
+	started  bool          // for run
+	left     chan struct{} // closed when it is not one of the kind's any more
 	// own says that the Transform is that of the namespace.
 	own bool
 }

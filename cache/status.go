@@ -43,8 +43,8 @@ type KindStatus struct {
 	// Indexes are the fields that have one, by IndexField.
 	Indexes []string
 	// Objects is how many are stored, Bytes about how much memory they take: a
-	// guess from the size of some of them. What several objects share is counted
-	// for each.
+	// guess from some of them, right within a quarter or so. What neighbours share is
+	// counted once; indexes are not counted.
 	Objects int
 	Bytes   int64
 	// LastError is why the server cannot be asked for the kind; see Scopes for the
