@@ -15,10 +15,10 @@ var (
 	ErrCacheNotStarted = errors.New("cache: not started: call Start and WaitForCacheSync first, or read from the server")
 
 	// ErrResourceNotCached is what a read of a kind without an informer returns
-	// under Options.ReaderFailOnMissingInformer. The caller asks for the kind
-	// with [Cache.GetInformer], or reads from the server.
+	// under Options.ReaderFailOnMissingInformer. The caller declares the
+	// kind, in Options.ByObject or with [Cache.GetInformer], or reads from the server.
 	ErrResourceNotCached = errors.New("cache: the kind has no informer, and Options.ReaderFailOnMissingInformer is set:" +
-		" call GetInformer for it, or read from the server")
+		" list it in Options.ByObject, call GetInformer for it, or read from the server")
 
 	// ErrNamespaceNotCached is what a read of a namespace returns that the kind is not
 	// cached in, or not any more: nothing is known about what is there. The caller
