@@ -51,6 +51,7 @@ func New(c *client.Direct, o *Options) (*Cache, error) {
 	}
 	options := o.orZero()
 	options.DefaultNamespaces = maps.Clone(options.DefaultNamespaces)
+	options.detector = newDetector(options.DetectMutations)
 	if err := options.valid(); err != nil {
 		return nil, err
 	}
@@ -82,6 +83,7 @@ func (c *Cache) Start(ctx context.Context) error {
 	c.mu.Unlock()
 
 	var wg sync.WaitGroup
+	defer c.options.detector.lookAtAll()
 	defer wg.Wait()
 	defer c.end()
 	for {

@@ -182,13 +182,13 @@ func (k *KindInformer) AddHandler(h informer.Handler, o *informer.HandlerOptions
 	}
 	r := &Registration{
 		kind:    k,
-		handler: &oneAtATime{handler: wholes{h}, turn: make(chan struct{}, 1)},
 		options: informer.HandlerOptions{Resync: true},
 	}
 	if o != nil {
 		r.options = *o
 	}
 	r.options.Name = cmp.Or(r.options.Name, fmt.Sprintf("%T", h))
+	r.handler = &oneAtATime{handler: wholes{k.options.detector.watch(h, k.gvk, r.options.Name)}, turn: make(chan struct{}, 1)}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.registrations = append(k.registrations, r)

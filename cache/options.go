@@ -86,11 +86,21 @@ type Options struct {
 	// [Cache.Status] says.
 	Metrics func(kind schema.GroupVersionKind, namespace string) informer.Metrics
 
+	// DetectMutations hears of each cached object that somebody has changed who was
+	// to read it only: a handler, an index function, or who reads without copies. It
+	// is for tests: each object that is handed out is copied, and compared when it
+	// is handed out again, when a handler has returned, and when Start returns. It
+	// must not read from the cache. Nil means off, which costs nothing.
+	DetectMutations func(*Mutation)
+
 	// ByObject has settings for kinds. The keys stand for their kinds: one key
 	// for each kind, in the form in which the kind is to be stored. A kind that
 	// is not here is stored metadata-only if that is all that was asked for
 	// when its informer started.
 	ByObject map[client.Object]ByObject
+
+	// detector is made of DetectMutations.
+	detector *detector
 }
 
 // ByObject are the settings of one kind. What is nil is inherited, see Options.

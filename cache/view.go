@@ -25,6 +25,12 @@ func (k *KindInformer) view(stored client.Object, form client.Form, copy bool) (
 	if c, is := stored.(*decode.Compact); is {
 		return k.viewOf(c, form, copy)
 	}
+	k.options.detector.handOut(k.gvk, stored, !copy, "")
+	return k.converted(stored, form, copy)
+}
+
+// converted is view for an object that is not compact.
+func (k *KindInformer) converted(stored client.Object, form client.Form, copy bool) (client.Object, error) {
 	has := client.FormOf(stored)
 	if has == form {
 		if copy {
@@ -54,15 +60,18 @@ func (k *KindInformer) view(stored client.Object, form client.Form, copy bool) (
 // viewOf is view for the compact tier, in which an object that is decoded anew is the
 // caller's own.
 func (k *KindInformer) viewOf(c *decode.Compact, form client.Form, copy bool) (client.Object, error) {
-	read := c.Read
-	if copy {
-		read = c.New
+	if !copy {
+		obj, err := c.Read()
+		if err != nil {
+			return nil, err
+		}
+		return k.view(obj, form, false)
 	}
-	obj, err := read()
+	obj, err := c.New()
 	if err != nil {
 		return nil, err
 	}
-	return k.view(obj, form, false)
+	return k.converted(obj, form, false)
 }
 
 // typed decodes what was stored unstructured, because the scheme learnt the
