@@ -119,7 +119,7 @@ func (q *Queue[K]) onTimer() {
 // +checklocks:q.mu
 func (q *Queue[K]) disarmLocked() {
 	for e := q.waiting.pop(never); e != nil; e = q.waiting.pop(never) {
-		e.state = unqueued
+		e.state, e.causes = unqueued, nil
 		q.releaseLocked(e)
 	}
 	q.waiting = wheel[K]{}

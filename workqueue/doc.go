@@ -20,9 +20,14 @@
 //     that has not begun yet at that moment.
 //  4. Fair: keys of one priority come out in the order in which they became
 //     ready: by Add, by the end of their delay, or by the Done that they waited
-//     for.
+//     for. With a FairnessKey that holds among the keys that share one; and the
+//     fairness keys which have something ready at a priority take turns, a key
+//     each. A fairness key never has more than MaxPerFairnessKey keys with
+//     workers, and one that has as many hides nothing of others.
 //  5. Urgent first: Get returns a key of the highest priority that is ready. A
-//     delay is no obstacle to others: what is not ready yet hides nothing.
+//     delay is no obstacle to others: what is not ready yet hides nothing. With
+//     Ageing every eighth Get returns what has been ready longest, if that is
+//     longer than Ageing: so nothing starves, and the urgent keep seven eighths.
 //  6. Adding never takes away: while a key is queued, the highest of its
 //     priorities and the earliest of its times count. A key whose priority is
 //     raised goes behind those which have that priority already.
@@ -36,7 +41,15 @@
 //     another worker.
 //  11. A queue owns no goroutine and has at most one timer; none after ShutDown.
 //  12. Memory follows what is queued: after a burst it is given back. A failing
-//     key is remembered by the rate limiter until Forget.
+//     key is remembered by the rate limiter until Forget, and every key by the
+//     queue for MinInterval. What goes round allocates nothing.
+//  13. Paced: with Debounce a key comes out no sooner after an Add than that, and
+//     no later after the first Add either. With MinInterval a worker gets a key
+//     no sooner after a worker last got it than that. What is held back by them
+//     waits as if it was added with a delay: contracts 6 and 9 hold for it.
+//  14. Causes: with a key comes out why it was added, by every Add since it last
+//     came out, or by the latest eight of them. What is added while a worker has
+//     the key is a cause of its next run.
 //
 // All methods may be called by any number of goroutines at a time.
 //
@@ -46,10 +59,12 @@
 //	                          and controller-runtime pkg/controller/priorityqueue/priorityqueue.go
 //	Queue.AddWith             priorityqueue.PriorityQueue.AddWithOpts
 //	Queue.Get                 priorityqueue.PriorityQueue.GetWithPriority
-//	Queue.Snapshot            none
+//	Queue.Snapshot, Causes    none
+//	Options.FairnessKey       controller-runtime PR 3261, not merged
 //	Queue.Unfinished          client-go util/workqueue/metrics.go (updateUnfinishedWork)
 //	RateLimiter, New…Limiter  client-go util/workqueue/default_rate_limiters.go
 //	Metrics                   client-go util/workqueue/metrics.go (MetricsProvider)
+//	lanes, flow, wheel        priorityqueue's two btrees
 //
 // Differs on purpose: one type is what upstream spreads over four interfaces and
 // two packages, and there is no Typed… twin. Get takes a context.
@@ -58,7 +73,15 @@
 // Adding never blocks (upstream's AddAfter does, when a thousand are unread). A
 // key that was added while a worker had it queues up when that worker is done,
 // as in client-go; upstream's priority queue has it keep the place of its Add.
-// Len and the depth metric count what a worker could take now, and so leave
-// out that key until then. The default rate limiter has no bucket, see
-// [DefaultControllerRateLimiter].
+// Len and the depth metric count what is ready, and so leave out that key until
+// then; what waits for its fairness key's cap they count.
+//
+// Retries of all keys together are not throttled by default. client-go's default
+// limiter has a bucket of 10 a second for that, controller-runtime's has none any
+// more; here it is an option, see [DefaultControllerRateLimiter].
+//
+// Ageing is often done by raising a key's priority while it waits. That turns a
+// queue that cannot keep up into first in, first out: when the objects of a
+// large initial list have aged, every live event stands behind all of them. Here
+// what has aged gets a share instead, one Get of eight.
 package workqueue

@@ -77,3 +77,40 @@ func (l *list[K]) remove(e *entry[K]) {
 	}
 	e.prev, e.next = nil, nil
 }
+
+// newEntryLocked makes an entry for a key that has none.
+//
+// +checklocks:q.mu
+func (q *Queue[K]) newEntryLocked(key K, tenant string) *entry[K] {
+	e := q.free
+	if e == nil {
+		e = &entry[K]{}
+	} else {
+		q.free, e.next = e.next, nil
+	}
+	e.key = key
+	q.entries.set(key, e)
+	if q.fairnessKey != nil {
+		e.tenant = q.tenants.join(tenant)
+	}
+	return e
+}
+
+// releaseLocked ends an entry's life if there is no more use for it. The entry
+// is kept for another key until the table shrinks.
+//
+// +checklocks:q.mu
+func (q *Queue[K]) releaseLocked(e *entry[K]) {
+	if e.state != unqueued || e.inFlight {
+		return
+	}
+	if e.tenant != nil {
+		q.tenants.leave(e.tenant)
+	}
+	if q.entries.remove(e.key) {
+		q.free = nil
+		return
+	}
+	*e = entry[K]{next: q.free}
+	q.free = e
+}

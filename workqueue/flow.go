@@ -69,3 +69,29 @@ func (ts *tenants[K]) leave(t *tenant[K]) {
 	*t = tenant[K]{free: ts.free, flows: t.flows[:0]}
 	ts.free = t
 }
+
+// start counts an entry of t that a worker has got, of which t may have limit.
+func (ls *lanes[K]) start(t *tenant[K], limit int) {
+	t.inFlight++
+	if t.capped || limit <= 0 || t.inFlight < limit {
+		return
+	}
+	t.capped = true
+	ls.capped += t.ready
+	for _, f := range t.flows {
+		ls.close(f)
+	}
+}
+
+// end is the reverse of start.
+func (ls *lanes[K]) end(t *tenant[K]) {
+	t.inFlight--
+	if !t.capped {
+		return
+	}
+	t.capped = false
+	ls.capped -= t.ready
+	for _, f := range t.flows {
+		ls.open(f)
+	}
+}

@@ -1,7 +1,6 @@
 package workqueue
 
 import (
-	"context"
 	"sync"
 	"time"
 )
@@ -26,7 +25,20 @@ import (
 //	       in flight ──────────► not in flight
 //
 // Get makes the key unqueued again, so it can be added while it is in flight.
-// A key that is unqueued and not in flight is forgotten.
+// A key that is unqueued and not in flight is forgotten; but with a MinInterval
+// it is resting until that is over, so that an Add finds out how long to wait.
+//
+// What is ready stands in a lane by its priority, and there in a flow by its
+// fairness key:
+//
+//	lanes ─┬─ lane 10 ──── flow tenant-a   x y z
+//	       └─ lane 0 ──┬── flow tenant-a   u
+//	                   └── flow tenant-b   v w
+//
+// Get goes to the highest lane, to its flow whose turn it is, and takes the
+// first. A flow whose tenant has as many keys in flight as it may is closed: it
+// stands in no line until a Done opens it. With Ageing another line goes through
+// all flows that are open, by how long their first entry has been ready.
 //
 // The classic picture of this queue has three sets. Here they are: dirty is
 // ready and held, processing is in flight, and the order is in ready.
@@ -47,19 +59,22 @@ type Queue[K comparable] struct {
 	//
 	//  1. entries has every key that is queued or in flight, under its own
 	//     name, and no other.
-	//  2. ready has exactly the entries in state ready, each once, in the lane
-	//     of its priority; the busy lanes are those that are not empty.
-	//  3. waiting has exactly the entries in state waiting, each once.
-	//  4. inFlight has exactly the entries that are in flight, each once, the
-	//     longest first.
-	//  5. Nothing is ready and in flight; what is held is in flight.
+	//  2. ready has exactly the entries in state ready, each once, in the lane of
+	//     its priority and the flow of its tenant. Open are the flows with
+	//     entries whose tenant is not capped; busy are the lanes with such flows.
+	//  3. waiting has exactly the entries in state waiting or resting, each once.
+	//  4. inFlight has exactly the entries that are in flight, each once.
+	//  5. Nothing is ready or resting and in flight; what is held is in flight.
 	//  6. Each item of a heap knows its index, and none comes before its parent.
+	//     Each slot of the wheel has what belongs there.
 	//  7. The timer goes off when the earliest of waiting is due, or before.
-	//  8. While somebody waits in Get, as many have been woken as keys are
-	//     ready, or more.
+	//  8. While somebody waits in Get, as many have been woken as keys may be
+	//     taken, or more.
 	//  9. When shut, nothing waits and no timer is set; drained is closed if,
 	//     and only if, nothing is left.
 	//  10. Entries in free hold no key.
+	//  11. tenants has exactly those that have entries. Capped are those that have
+	//     as many in flight as they may.
 
 	entries  table[K, *entry[K]] // +checklocks:mu
 	tenants  tenants[K]          // +checklocks:mu
@@ -166,43 +181,6 @@ func (q *Queue[K]) add(o AddOptions, key K) {
 	}
 }
 
-// newEntryLocked makes an entry for a key that has none.
-//
-// +checklocks:q.mu
-func (q *Queue[K]) newEntryLocked(key K, tenant string) *entry[K] {
-	e := q.free
-	if e == nil {
-		e = &entry[K]{}
-	} else {
-		q.free, e.next = e.next, nil
-	}
-	e.key = key
-	q.entries.set(key, e)
-	if q.fairnessKey != nil {
-		e.tenant = q.tenants.join(tenant)
-	}
-	return e
-}
-
-// releaseLocked ends an entry's life if there is no more use for it. The entry
-// is kept for another key until the table shrinks.
-//
-// +checklocks:q.mu
-func (q *Queue[K]) releaseLocked(e *entry[K]) {
-	if e.state != unqueued || e.inFlight {
-		return
-	}
-	if e.tenant != nil {
-		q.tenants.leave(e.tenant)
-	}
-	if q.entries.remove(e.key) {
-		q.free = nil
-		return
-	}
-	*e = entry[K]{next: q.free}
-	q.free = e
-}
-
 // raiseLocked gives e a higher priority, wherever it is queued.
 //
 // +checklocks:q.mu
@@ -238,94 +216,6 @@ func (q *Queue[K]) dueLocked(e *entry[K], since time.Duration) {
 func (q *Queue[K]) depthLocked(e *entry[K], change int) {
 	if q.metrics != nil {
 		q.metrics.Depth(e.priority, change)
-	}
-}
-
-// Get waits for a key that is ready and gives it to the caller, who must call
-// Done with it. It returns [ErrShutDown] when the queue is shut down and nothing
-// is ready, and ctx's error as soon as ctx has ended, whatever is ready.
-// Upstream: PriorityQueue.GetWithPriority.
-func (q *Queue[K]) Get(ctx context.Context) (Item[K], error) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	for {
-		if err := ctx.Err(); err != nil {
-			q.wakeLocked() // if this Get was woken, somebody else should be now
-			return Item[K]{}, err
-		}
-		now := q.nowLocked(false)
-		q.expireLocked(now)
-		if e := q.ready.pop(now); e != nil {
-			q.takeLocked(e, now)
-			return Item[K]{e.key, e.priority, e.takenCauses}, nil
-		}
-		if q.shut && q.ready.len == 0 {
-			return Item[K]{}, ErrShutDown
-		}
-		q.waitLocked(ctx)
-	}
-}
-
-// takeLocked gives e, which was ready, to a worker.
-//
-// +checklocks:q.mu
-func (q *Queue[K]) takeLocked(e *entry[K], now time.Duration) {
-	q.depthLocked(e, -1)
-	if q.metrics != nil {
-		q.metrics.Got(now - e.since)
-	}
-	e.state, e.inFlight = unqueued, true
-	e.taken, e.turn, e.takenPriority = now, q.ready.gets, e.priority
-	e.causes, e.takenCauses = nil, e.causes
-	e.worker = len(q.inFlight)
-	q.inFlight = append(q.inFlight, e)
-	if e.tenant != nil {
-		q.ready.start(e.tenant, q.tenants.cap)
-	}
-	if q.minInterval > 0 {
-		e.notBefore = later(now, q.minInterval)
-	}
-	if q.shut {
-		q.wakeLocked() // those that wait for what was capped, if this was the last
-	}
-}
-
-// Done says that a worker has ended with a key. If the key was added meanwhile
-// and is due, it is ready now. Done of a key that no worker has changes nothing;
-// but when another worker has got the key by then, the queue cannot tell one
-// call from the other.
-func (q *Queue[K]) Done(key K) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	e := q.entries.get(key)
-	if e == nil || !e.inFlight {
-		return
-	}
-	now := q.nowLocked(false)
-	q.expireLocked(now)
-	if q.metrics != nil {
-		q.metrics.Done(now - e.taken)
-	}
-	e.inFlight, e.takenCauses = false, nil
-	last := len(q.inFlight) - 1
-	q.inFlight[e.worker], q.inFlight[last].worker = q.inFlight[last], e.worker
-	q.inFlight[last] = nil
-	q.inFlight = q.inFlight[:last]
-	if last == 0 && cap(q.inFlight) > keep {
-		q.inFlight = nil
-	}
-	if e.tenant != nil {
-		q.ready.end(e.tenant)
-		q.wakeLocked()
-	}
-	switch e.state {
-	case held:
-		q.dueLocked(e, e.since)
-	case unqueued:
-		if !q.restLocked(e, now) {
-			q.releaseLocked(e)
-			q.drainedLocked()
-		}
 	}
 }
 

@@ -2,6 +2,7 @@ package workqueue
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 	"time"
 )
@@ -95,4 +96,64 @@ func (q *Queue[K]) timeOf(moment time.Duration) time.Time {
 		return time.Time{}
 	}
 	return q.made.Add(moment)
+}
+
+// all yields every flow that has entries, in no order.
+func (ls *lanes[K]) all() iter.Seq[*flow[K]] {
+	return func(yield func(*flow[K]) bool) {
+		for _, l := range ls.byPriority.m {
+			if l.only.first != nil && !yield(&l.only) {
+				return
+			}
+			for _, f := range l.flows.m {
+				if !yield(f) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// sorted yields every entry, in the order of pop without ageing; at last those
+// that are capped.
+func (ls *lanes[K]) sorted() iter.Seq[*entry[K]] {
+	return func(yield func(*entry[K]) bool) {
+		for _, busy := range ls.busy.sorted() {
+			heads := []*entry[K]{busy.item.only.first}
+			if turns := busy.item.turns.sorted(); len(turns) > 0 {
+				heads = heads[:0]
+				for _, s := range turns {
+					heads = append(heads, s.item.first)
+				}
+			}
+			for len(heads) > 0 { // one of each flow
+				left := heads[:0]
+				for _, e := range heads {
+					if !yield(e) {
+						return
+					}
+					if e.next != nil {
+						left = append(left, e.next)
+					}
+				}
+				heads = left
+			}
+		}
+		var capped []*flow[K]
+		for f := range ls.all() {
+			if f.tenant != nil && f.tenant.capped {
+				capped = append(capped, f)
+			}
+		}
+		slices.SortFunc(capped, func(a, b *flow[K]) int {
+			return cmp.Or(cmp.Compare(b.lane.priority, a.lane.priority), cmp.Compare(a.tenant.name, b.tenant.name))
+		})
+		for _, f := range capped {
+			for e := f.first; e != nil; e = e.next {
+				if !yield(e) {
+					return
+				}
+			}
+		}
+	}
 }
