@@ -221,3 +221,43 @@ func TestLimitersAreSafeForConcurrentUse(t *testing.T) {
 		})
 	}
 }
+
+// Contract 7; Case 31: jitter lies between the wait and the wait with all of it.
+func TestJitter(t *testing.T) {
+	for _, tt := range []struct {
+		name     string
+		wait     time.Duration
+		fraction float64
+		min, max time.Duration
+	}{
+		{"a tenth", 10 * time.Second, 0.1, 10 * time.Second, 11 * time.Second},
+		{"none", 10 * time.Second, 0, 10 * time.Second, 10 * time.Second},
+		{"negative", 10 * time.Second, -1, 10 * time.Second, 10 * time.Second},
+		{"not a number", 10 * time.Second, math.NaN(), 10 * time.Second, 10 * time.Second},
+		{"infinite", 10 * time.Second, math.Inf(1), 10 * time.Second, math.MaxInt64},
+		{"out of range", math.MaxInt64 - 1, 1, math.MaxInt64 - 1, math.MaxInt64},
+		{"nothing to wait for", 0, 5, 0, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			l := NewJitterRateLimiter(NewItemFastSlowRateLimiter[string](tt.wait, tt.wait, 1), tt.fraction)
+			seen := map[time.Duration]bool{}
+			for range 1000 {
+				got := l.When("a")
+				if got < tt.min || got > tt.max {
+					t.Fatalf("waits %v, want %v to %v", got, tt.min, tt.max)
+				}
+				seen[got] = true
+			}
+			if spread := len(seen) > 900; spread != (tt.name == "a tenth") && tt.name != "infinite" && tt.name != "out of range" {
+				t.Errorf("%d different waits of a thousand", len(seen))
+			}
+			if n := l.NumRequeues("a"); n != 1000 {
+				t.Errorf("NumRequeues is %d", n)
+			}
+			l.Forget("a")
+			if n := l.NumRequeues("a"); n != 0 {
+				t.Errorf("after Forget NumRequeues is %d", n)
+			}
+		})
+	}
+}
