@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -40,6 +41,12 @@ type writer struct {
 
 func newWriter(t *testing.T, o *Options, d *client.DelegatingOptions) *writer {
 	t.Helper()
+	return newWriterVia(t, o, d, nil)
+}
+
+// newWriterVia is newWriter with a transport around that of the writes; nil: none.
+func newWriterVia(t *testing.T, o *Options, d *client.DelegatingOptions, wrap func(http.RoundTripper) http.RoundTripper) *writer {
+	t.Helper()
 	w := &writer{t: t, ctx: t.Context(), s: newServer(t), late: &lateWatch{}}
 	w.s.put(configMap("a", "there"))
 	w.s.put(configMap("b", "there"))
@@ -50,7 +57,11 @@ func newWriter(t *testing.T, o *Options, d *client.DelegatingOptions) *writer {
 	w.cache = newCacheWith(t, w.s, nil, o)
 	stop := start(t, w.cache)
 	t.Cleanup(func() { w.late.stalled.Store(false); stop() }) // before that of start
-	direct, err := client.New(w.s.AddUser("us"), nil)
+	us := w.s.AddUser("us")
+	if wrap != nil {
+		us.Wrap(wrap)
+	}
+	direct, err := client.New(us, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -382,6 +393,36 @@ func TestOwnDeleteAllOf(t *testing.T) {
 		}
 		if got := w.requests("cache"); len(got) != 1 {
 			t.Errorf("the cache asked %v, want one list", got)
+		}
+		w.late.stalled.Store(false)
+		time.Sleep(time.Second)
+	})
+}
+
+// silent is a transport to a server that says of a deletecollection only that it is done.
+type silent struct{ http.RoundTripper }
+
+func (s silent) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := s.RoundTripper.RoundTrip(r)
+	if err == nil && r.Method == http.MethodDelete && strings.HasSuffix(r.URL.Path, "/configmaps") {
+		resp.Body.Close()
+		resp.Header.Set("Content-Type", "application/json")
+		resp.Body = io.NopCloser(strings.NewReader(`{"kind":"Status","apiVersion":"v1","status":"Success"}`))
+	}
+	return resp, err
+}
+
+// An answer that lists nothing: whatever is known of the namespace is asked for.
+func TestOwnDeleteAllOfUnlisted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWriterVia(t, nil, nil, func(base http.RoundTripper) http.RoundTripper { return silent{base} })
+		w.stall(&corev1.ConfigMapList{})
+		w.must(w.Create(w.ctx, configMap("a", "x")))
+		w.must(w.DeleteAllOf(w.ctx, &corev1.ConfigMap{}, client.InNamespace("a")))
+		list := &corev1.ConfigMapList{}
+		w.must(w.List(w.ctx, list))
+		if got := names(t, list); !slices.Equal(got, []string{"b/there"}) {
+			t.Errorf("there are %v", got)
 		}
 		w.late.stalled.Store(false)
 		time.Sleep(time.Second)
