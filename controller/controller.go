@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"governor/manager"
 	"governor/workqueue"
 
+	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/klog/v2"
 )
 
@@ -29,6 +31,8 @@ type Controller[K comparable] struct {
 	options    Options[K]
 	manager    *manager.Manager // nil for NewUnmanaged
 	wake       chan struct{}    // tells Start that there are waiting watches; holds one
+	idPrefix   string           // of the IDs of its reconciles
+	reconciles atomic.Uint64
 
 	// Set by Start, before anything that reads them runs.
 	metrics Metrics
@@ -93,6 +97,7 @@ func NewUnmanaged[K comparable](name string, r Reconciler[K], o *Options[K]) (*C
 	}
 	return &Controller[K]{
 		name: name, reconciler: r, options: *o.orZero(), wake: make(chan struct{}, 1),
+		idPrefix: string(uuid.NewUUID()[:8]) + "-",
 	}, nil
 }
 

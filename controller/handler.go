@@ -98,30 +98,30 @@ func EnqueueRequestsFromMapFunc[K comparable](fn MapFunc[K]) EventHandler[K] {
 type EnqueueRequestForObject struct{}
 
 // Create implements EventHandler.
-func (EnqueueRequestForObject) Create(ctx context.Context, e CreateEvent, q Adder[Request]) {
-	mapHandler[Request]{requestForObject}.Create(ctx, e, q)
+func (h EnqueueRequestForObject) Create(_ context.Context, e CreateEvent, q Adder[Request]) {
+	h.enqueue(q, createPriority(e), e.Object)
 }
 
-// Update implements EventHandler.
-func (EnqueueRequestForObject) Update(ctx context.Context, e UpdateEvent, q Adder[Request]) {
-	mapHandler[Request]{requestForObject}.Update(ctx, e, q)
+// Update implements EventHandler. Old and new are one object.
+func (h EnqueueRequestForObject) Update(_ context.Context, e UpdateEvent, q Adder[Request]) {
+	h.enqueue(q, updatePriority(e), e.ObjectNew)
 }
 
 // Delete implements EventHandler.
-func (EnqueueRequestForObject) Delete(ctx context.Context, e DeleteEvent, q Adder[Request]) {
-	mapHandler[Request]{requestForObject}.Delete(ctx, e, q)
+func (h EnqueueRequestForObject) Delete(_ context.Context, e DeleteEvent, q Adder[Request]) {
+	h.enqueue(q, 0, e.Object)
 }
 
 // Generic implements EventHandler.
-func (EnqueueRequestForObject) Generic(ctx context.Context, e GenericEvent, q Adder[Request]) {
-	mapHandler[Request]{requestForObject}.Generic(ctx, e, q)
+func (h EnqueueRequestForObject) Generic(_ context.Context, e GenericEvent, q Adder[Request]) {
+	h.enqueue(q, 0, e.Object)
 }
 
-func requestForObject(_ context.Context, object client.Object) []Request {
-	return []Request{{NamespacedName: client.ObjectKeyFromObject(object)}}
+func (EnqueueRequestForObject) enqueue(q Adder[Request], priority int, object client.Object) {
+	q.AddWith(workqueue.AddOptions{Priority: priority}, Request{NamespacedName: client.ObjectKeyFromObject(object)})
 }
 
-// mapHandler is what all our handlers are: they differ in fn alone.
+// mapHandler is what all our other handlers are: they differ in fn alone.
 type mapHandler[K comparable] struct{ fn MapFunc[K] }
 
 func (m mapHandler[K]) Create(ctx context.Context, e CreateEvent, q Adder[K]) {

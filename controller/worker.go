@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"strconv"
 	"time"
 
 	"governor/workqueue"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/klog/v2"
 )
 
@@ -32,13 +32,18 @@ func (c *Controller[K]) process(ctx context.Context, item workqueue.Item[K]) {
 	c.metrics.Active(1)
 	defer c.metrics.Active(-1)
 
-	id := uuid.NewUUID()
+	id := c.nextReconcileID()
 	logger := klog.FromContext(ctx).WithValues(append(keyValues(item.Key), "reconcileID", id)...)
-	logger.V(5).Info("Reconciling")
+	chatty := logger.V(5)
+	if chatty.Enabled() { // its arguments cost more than the rest of this function
+		chatty.Info("Reconciling")
+	}
 	start := time.Now()
 	result, err := c.reconcile(klog.NewContext(context.WithValue(ctx, reconcileIDKey{}, id), logger), item.Key)
 	took := time.Since(start)
-	logger.V(5).Info("Reconciled", "result", result, "err", err, "took", took)
+	if chatty.Enabled() {
+		chatty.Info("Reconciled", "result", result, "err", err, "took", took)
+	}
 
 	next := workqueue.AddOptions{Priority: item.Priority}
 	if result.Priority != nil {
@@ -107,6 +112,12 @@ func keyValues[K comparable](key K) []any {
 }
 
 type reconcileIDKey struct{}
+
+// nextReconcileID returns an ID that no other call of Reconcile has: a random
+// part for the controller, and a number.
+func (c *Controller[K]) nextReconcileID() types.UID {
+	return types.UID(c.idPrefix + strconv.FormatUint(c.reconciles.Add(1), 10))
+}
 
 // ReconcileIDFromContext returns what tells one Reconcile from another in logs:
 // new for each call, empty outside of one.
