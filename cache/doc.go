@@ -8,25 +8,31 @@
 //	list, watch      │    │           └─► state{slots, indexes} ──► QUERY ─► VIEW ──────┼─► READER ─► client.Delegating
 //	                 │    └─► handlers ─► controller's source       which?   which form?│   Get, List
 //	                 └──────────────────────────────────────────────────────────────────┘
-//	                                        CACHE: finds the kind, starts it, stops it
+//	                                        CACHE: finds the kind, starts it, stops it, changes its namespaces
 //
 // Open indexer.go and slot.go first (what is held), with state.go, index.go,
 // sorted.go and table.go (its parts), batch.go and readers.go (how it is written
 // while others read it), then query.go, view.go and reader.go (how it is read),
-// then kind.go, scope.go and cache.go (what keeps it true).
+// then kind.go, life.go, scope.go and cache.go (what keeps it true), and
+// namespaces.go, registration.go and status.go (how that changes, who hears of it, how it is).
 //
 // # Contract
 //
 //  1. Once: a kind has one store, and one list and watch in each namespace that
 //     the Cache was given, whatever forms it is read in and however many ask at
-//     once. What the stored form cannot give is an error that says what to do.
+//     once. A kind that was stored metadata-only, since nobody wanted more, is listed
+//     anew, whole, when somebody does; unless Options say that it is to be stored
+//     so: then that is an error that says what to do.
 //  2. Never a false "not found": NotFound means that a complete list, kept true
 //     since, does not have the object. Before Start, without an informer, before
 //     the first list, and outside the namespaces that are cached, the error is
 //     another one. After an error the caller's object is as it was.
 //  3. Bounded: a read waits for the first list of its kind until its context or
 //     Options.SyncTimeout ends, and then says which kind is missing, in which
-//     namespaces, and what the server answered last. The informer goes on trying.
+//     namespaces, and what the server answered last. The informer goes on trying. What has synced is
+//     read though another kind, or another namespace, cannot be. Of a kind that was
+//     removed from the server objects are NotFound, and then, when it is clear that
+//     the kind is, reads say so at once, with ErrNotInstalled, until it is back.
 //  4. One state: a Get or a List reads one state that the server had (a List over
 //     several namespaces, one of each), without a lock: no write makes it wait,
 //     or tears it. It is sorted by namespace and name, has the kind set on the
@@ -43,12 +49,20 @@
 //  9. Everything ends with Start's context: Start returns when all informers have
 //     ended, whoever waits gets ErrStopped, reads of what had synced give the last
 //     state.
+//  10. At run time: namespaces, and kinds, come and go while handlers and indexes
+//     stay. Of what is not cached any more a handler hears as a delete whose final
+//     state is unknown, and if it comes back, later, as an add: the same object is
+//     never told by two informers at once. Reads know of the change when the call
+//     that made it returns.
+//  11. Not for ever: a kind that has no handler, was not declared, and was not read for
+//     Options.IdleTimeout costs nothing any more. The next read lists it anew.
 //
 // # Upstream
 //
 //	Cache         controller-runtime pkg/cache/cache.go, informer_cache.go, delegating_by_gvk_cache.go
 //	KindInformer  pkg/cache/internal/informers.go, pkg/cache/multi_namespace_cache.go
 //	Options       pkg/cache/cache.go
+//	SetNamespaces, Status, life  no counterpart
 //	Get, List     pkg/cache/internal/cache_reader.go
 //	Indexer       client-go tools/cache/thread_safe_store.go, store.go, index.go
 //
@@ -60,5 +74,8 @@
 // installed yet. Continue works, lists are sorted and have a resourceVersion.
 // metadata.name and metadata.namespace need no index. managedFields are not
 // stored unless a Transform keeps them. Nothing is resynced unless SyncPeriod says
-// so. An index function that panics does not end the process.
+// so. Handlers outlive RemoveInformer, where upstream's wait at a dead informer for
+// good. A kind that nobody reads is let go. Under ReaderFailOnMissingInformer kinds
+// in ByObject can be read, as they were declared. Bookmarks cannot be refused: without
+// them a quiet kind is listed anew whenever its watch is cut. An index function that panics does not end the process.
 package cache

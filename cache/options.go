@@ -26,7 +26,9 @@ import (
 //
 // setting by setting. To take back a default give one that does nothing:
 // labels.Everything(), fields.Everything(), a Transform that returns its
-// object, a pointer to false or zero.
+// object, a pointer to false or zero. Tier and WatchErrorHandler are of a kind, and
+// have two rows: ByObject[kind] and Default…. Namespaces can be changed while the
+// Cache runs: see [Cache.SetNamespaces].
 type Options struct {
 	// ReaderFailOnMissingInformer makes a read of a kind that was not declared, by
 	// ByObject, GetInformer or IndexField, and has no informer, fail with
@@ -95,8 +97,8 @@ type Options struct {
 
 	// ByObject has settings for kinds. The keys stand for their kinds: one key
 	// for each kind, in the form in which the kind is to be stored. A kind that
-	// is not here is stored metadata-only if that is all that was asked for
-	// when its informer started.
+	// is not here is stored metadata-only as long as that is all that was asked for.
+	// What is here is cached from the first read on, and does not become idle.
 	ByObject map[client.Object]ByObject
 
 	// detector is made of DetectMutations.

@@ -196,11 +196,13 @@ func TestMetricsAndWatchErrorHandlers(t *testing.T) {
 				if kind == secretGVK {
 					return nil
 				}
+				mu.Lock()
+				defer mu.Unlock()
 				m := &counted{}
 				all[kind.Kind+" "+namespace] = m
 				return m
 			},
-			ByObject: map[client.Object]ByObject{&corev1.Pod{}: {WatchErrorHandler: to(&ofPods)}},
+			ByObject:                 map[client.Object]ByObject{&corev1.Pod{}: {WatchErrorHandler: to(&ofPods)}},
 			DefaultWatchErrorHandler: to(&ofAll),
 		})
 		stop := start(t, c)
