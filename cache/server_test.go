@@ -142,8 +142,14 @@ func newCache(t testing.TB, s *server, o *Options) *Cache {
 	return newCacheWith(t, s, mapper(), o)
 }
 
+// testTier is the tier of the caches that tests make and do not give one.
+var testTier Tier
+
 func newCacheWith(t testing.TB, s *server, m meta.RESTMapper, o *Options) *Cache {
 	t.Helper()
+	if o = new(o.orZero()); o.DefaultTier == "" {
+		o.DefaultTier = testTier
+	}
 	direct, err := client.New(s.config, &client.Options{Mapper: m})
 	if err != nil {
 		t.Fatal(err)
