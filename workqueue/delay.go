@@ -69,9 +69,13 @@ func (q *Queue[K]) restLocked(e *entry[K], now time.Duration) bool {
 //
 // +checklocks:q.mu
 func (q *Queue[K]) expireLocked(now time.Duration) {
-	if q.waiting.len == 0 {
-		return
+	if q.waiting.len > 0 { // apart, so that this much is inlined
+		q.expireWaitingLocked(now)
 	}
+}
+
+// +checklocks:q.mu
+func (q *Queue[K]) expireWaitingLocked(now time.Duration) {
 	for e := q.waiting.pop(now); e != nil; e = q.waiting.pop(now) {
 		if e.state == resting {
 			e.state = unqueued

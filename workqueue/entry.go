@@ -12,7 +12,7 @@ type entry[K comparable] struct {
 	// What waits to come out. The zero state says that nothing does.
 
 	state    state
-	inFlight bool          // a worker has the key; see below
+	inFlight bool          // a worker has the key
 	priority int           // the highest that it was added with
 	since    time.Duration // when it became ready; while waiting: when it was added
 	causes   *Causes
@@ -21,19 +21,22 @@ type entry[K comparable] struct {
 	due   time.Duration // while it is in Queue.waiting
 	index int           // its place there
 
-	// What a worker has, or had last.
-
-	worker        int           // its place in Queue.inFlight
-	turn          uint64        // the number of the Get that took it
-	taken         time.Duration // when
-	takenPriority int           // the priority with which it came out
-	takenCauses   *Causes
-	notBefore     time.Duration // when the next run may begin
+	worker    int           // its place in Queue.inFlight, while it is in flight
+	notBefore time.Duration // when the next run may begin
 
 	// Neighbours in the one list that the entry is in: a flow while it is ready,
 	// a slot of Queue.waiting while it waits, Queue.free after its life.
 
 	prev, next *entry[K]
+}
+
+// work is a key that a worker has.
+type work[K comparable] struct {
+	*entry[K]
+	turn     uint64        // the number of the Get that took it
+	taken    time.Duration // when
+	priority int           // the one with which it came out
+	causes   *Causes
 }
 
 // place is called by wheel.near.

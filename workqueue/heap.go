@@ -47,8 +47,8 @@ func (h *heap[T]) sorted() []slot[T] {
 // push puts item behind those of the same rank.
 func (h *heap[T]) push(rank int64, item T) {
 	h.tickets++
-	h.slots = append(h.slots, slot[T]{})
-	h.up(len(h.slots)-1, slot[T]{rank, h.tickets, item})
+	h.slots = append(h.slots, slot[T]{rank, h.tickets, item})
+	h.up(len(h.slots)-1, h.slots[len(h.slots)-1])
 }
 
 // move gives the item at index i another rank, behind those that have it.

@@ -36,9 +36,9 @@ func (q *Queue[K]) Unfinished() (total, longest time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	now := q.nowLocked(false)
-	for _, e := range q.inFlight {
-		total += now - e.taken
-		longest = max(longest, now-e.taken)
+	for _, w := range q.inFlight {
+		total += now - w.taken
+		longest = max(longest, now-w.taken)
 	}
 	return total, longest
 }

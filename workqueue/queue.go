@@ -80,7 +80,7 @@ type Queue[K comparable] struct {
 	tenants  tenants[K]          // +checklocks:mu
 	ready    lanes[K]            // +checklocks:mu
 	waiting  wheel[K]            // +checklocks:mu
-	inFlight []*entry[K]         // +checklocks:mu
+	inFlight []work[K]           // +checklocks:mu
 	free     *entry[K]           // +checklocks:mu
 	waiters  waiters             // +checklocks:mu
 	timer    *time.Timer         // +checklocks:mu

@@ -81,10 +81,10 @@ func (q *Queue[K]) copy() Snapshot[K] {
 		}
 	}
 	inFlight := slices.Clone(q.inFlight)
-	slices.SortFunc(inFlight, func(a, b *entry[K]) int { return cmp.Compare(a.turn, b.turn) })
-	for _, e := range inFlight {
+	slices.SortFunc(inFlight, func(a, b work[K]) int { return cmp.Compare(a.turn, b.turn) })
+	for _, w := range inFlight {
 		s.InFlight = append(s.InFlight, SnapshotItem[K]{
-			Key: e.key, Priority: e.takenPriority, Since: q.timeOf(e.taken), Causes: e.takenCauses, Again: e.state == held,
+			Key: w.key, Priority: w.priority, Since: q.timeOf(w.taken), Causes: w.causes, Again: w.state == held,
 		})
 	}
 	return s

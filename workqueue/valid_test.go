@@ -34,7 +34,8 @@ func (q *Queue[K]) valid() error {
 	if err := q.validWaiting(states[waiting] + states[resting]); err != nil {
 		return err
 	}
-	for i, e := range q.inFlight {
+	for i, w := range q.inFlight {
+		e := w.entry
 		if q.entries.m[e.key] != e || !e.inFlight || e.worker != i {
 			return fmt.Errorf("invariant 4: %+v is in inFlight", *e)
 		}
@@ -63,7 +64,7 @@ func (q *Queue[K]) valid() error {
 	}
 	var zero K
 	for e := q.free; e != nil; e = e.next {
-		if e.key != zero || e.state != unqueued || e.inFlight || e.tenant != nil || e.causes != nil || e.takenCauses != nil {
+		if e.key != zero || e.state != unqueued || e.inFlight || e.tenant != nil || e.causes != nil {
 			return fmt.Errorf("invariant 10: %+v is free", *e)
 		}
 	}

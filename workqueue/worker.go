@@ -20,8 +20,7 @@ func (q *Queue[K]) Get(ctx context.Context) (Item[K], error) {
 		now := q.nowLocked(false)
 		q.expireLocked(now)
 		if e := q.ready.pop(now); e != nil {
-			q.takeLocked(e, now)
-			return Item[K]{e.key, e.priority, e.takenCauses}, nil
+			return q.takeLocked(e, now), nil
 		}
 		if q.shut && q.ready.len == 0 {
 			return Item[K]{}, ErrShutDown
@@ -33,16 +32,14 @@ func (q *Queue[K]) Get(ctx context.Context) (Item[K], error) {
 // takeLocked gives e, which was ready, to a worker.
 //
 // +checklocks:q.mu
-func (q *Queue[K]) takeLocked(e *entry[K], now time.Duration) {
+func (q *Queue[K]) takeLocked(e *entry[K], now time.Duration) Item[K] {
 	q.depthLocked(e, -1)
 	if q.metrics != nil {
 		q.metrics.Got(now - e.since)
 	}
-	e.state, e.inFlight = unqueued, true
-	e.taken, e.turn, e.takenPriority = now, q.ready.gets, e.priority
-	e.causes, e.takenCauses = nil, e.causes
-	e.worker = len(q.inFlight)
-	q.inFlight = append(q.inFlight, e)
+	item := Item[K]{e.key, e.priority, e.causes}
+	e.state, e.inFlight, e.causes, e.worker = unqueued, true, nil, len(q.inFlight)
+	q.inFlight = append(q.inFlight, work[K]{e, q.ready.gets, now, item.Priority, item.Causes})
 	if e.tenant != nil {
 		q.ready.start(e.tenant, q.tenants.cap)
 	}
@@ -52,6 +49,7 @@ func (q *Queue[K]) takeLocked(e *entry[K], now time.Duration) {
 	if q.shut {
 		q.wakeLocked() // those that wait for what was capped, if this was the last
 	}
+	return item
 }
 
 // Done says that a worker has ended with a key. If the key was added meanwhile
@@ -68,7 +66,7 @@ func (q *Queue[K]) Done(key K) {
 	now := q.nowLocked(false)
 	q.expireLocked(now)
 	if q.metrics != nil {
-		q.metrics.Done(now - e.taken)
+		q.metrics.Done(now - q.inFlight[e.worker].taken)
 	}
 	q.endLocked(e)
 	switch e.state {
@@ -95,8 +93,8 @@ func (q *Queue[K]) inFlightLocked(key K) *entry[K] {
 		}
 		return nil
 	}
-	for _, e := range q.inFlight {
-		if e.key == key {
+	for i := range q.inFlight {
+		if e := q.inFlight[i].entry; e.key == key {
 			return e
 		}
 	}
@@ -107,10 +105,11 @@ func (q *Queue[K]) inFlightLocked(key K) *entry[K] {
 //
 // +checklocks:q.mu
 func (q *Queue[K]) endLocked(e *entry[K]) {
-	e.inFlight, e.takenCauses = false, nil
+	e.inFlight = false
 	last := len(q.inFlight) - 1
-	q.inFlight[e.worker], q.inFlight[last].worker = q.inFlight[last], e.worker
-	q.inFlight[last] = nil
+	q.inFlight[last].worker = e.worker
+	q.inFlight[e.worker] = q.inFlight[last]
+	q.inFlight[last] = work[K]{}
 	q.inFlight = q.inFlight[:last]
 	if last == 0 && cap(q.inFlight) > keep {
 		q.inFlight = nil

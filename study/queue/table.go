@@ -10,15 +10,19 @@ import (
 // promised of.
 func printTable(out io.Writer, medians map[*work][]cost) {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "work\trelative to\tns per key, theirs\tours\tratio\tmust\taim\tholds\tallocations per key, theirs\tours")
+	fmt.Fprintln(table, "work\trelative to\tCPU ns per key, theirs\tours\tratio\tmust\taim\tholds\ton the clock\tallocations per key, theirs\tours")
 	for i := range works {
 		w := &works[i]
+		if medians[w] == nil {
+			continue
+		}
 		ours := medians[w][governor]
 		for _, l := range w.limits {
 			theirs := medians[w][l.to]
-			ratio := ours.ns / theirs.ns
-			fmt.Fprintf(table, "%s\t%s\t%.0f\t%.0f\t%.2f\t%s\t%s\t%s\t%.1f\t%.1f\n", w.name, names[l.to],
-				theirs.ns, ours.ns, ratio, text(l.must), text(l.aim), l.verdict(ratio), theirs.allocations, ours.allocations)
+			ratio := ours.cpu / theirs.cpu
+			fmt.Fprintf(table, "%s\t%s\t%.0f\t%.0f\t%.2f\t%s\t%s\t%s\t%.2f\t%.1f\t%.1f\n", w.name, names[l.to],
+				theirs.cpu, ours.cpu, ratio, text(l.must), text(l.aim), l.verdict(ratio),
+				ours.wall/theirs.wall, theirs.allocations, ours.allocations)
 		}
 	}
 	table.Flush()

@@ -4,7 +4,6 @@ import (
 	"runtime"
 	"sync"
 	"syscall"
-	"testing"
 	"time"
 )
 
@@ -32,33 +31,39 @@ var works = []work{
 		[]limit{{to: controllerRuntime}, {to: clientGo}}},
 	{"8 producers, 8 workers, 1 M keys", [3]bool{true, true, true}, crowd,
 		[]limit{{controllerRuntime, 0.25, 0}, {to: clientGo}}},
-	{"1 M delayed, inserted and expired, CPU", [3]bool{true, true, false}, delayed, []limit{{clientGo, 0.7, 0}}},
+	{"1 M delayed, inserted and expired", [3]bool{true, true, false}, delayed, []limit{{clientGo, 0.7, 0}}},
 }
 
-// batch adds n keys, then gets and ends them, again and again.
+// batch adds n keys, then gets and ends them, again and again for a while.
 func batch(k kind, n int) func(func(kind) queue) cost {
 	return func(newQueue func(kind) queue) cost {
-		result := testing.Benchmark(func(b *testing.B) {
-			q := newQueue(k)
-			defer q.stop()
-			b.ReportAllocs()
-			for b.Loop() {
-				for key := range n {
-					q.add(key)
-				}
-				for range n {
-					key, _ := q.get()
-					q.done(key)
+		q := newQueue(k)
+		defer q.stop()
+		round := func() {
+			for key := range n {
+				q.add(key)
+			}
+			for range n {
+				key, _ := q.get()
+				q.done(key)
+			}
+		}
+		round()
+		return perKey(func() (keys int) {
+			for start := cpu(); cpu()-start < time.Second/2; {
+				for range max(1, 10_000/n) {
+					round()
+					keys += n
 				}
 			}
+			return keys
 		})
-		return cost{float64(result.NsPerOp()) / float64(n), float64(result.AllocsPerOp()) / float64(n)}
 	}
 }
 
 // crowd has eight producers put in a million keys, and eight workers take them.
 func crowd(newQueue func(kind) queue) cost {
-	return perKey(wall, func() {
+	return perKey(func() int {
 		q := newQueue(plain)
 		var producers, keys, workers sync.WaitGroup
 		keys.Add(million)
@@ -83,13 +88,14 @@ func crowd(newQueue func(kind) queue) cost {
 		keys.Wait()
 		q.stop()
 		workers.Wait()
+		return million
 	})
 }
 
 // delayed has a million keys wait for three to four seconds, in no order: all are
-// in before the first comes out. The time that nobody works does not count.
+// in before the first comes out. On the clock most of it is waiting.
 func delayed(newQueue func(kind) queue) cost {
-	return perKey(cpu, func() {
+	return perKey(func() int {
 		q := newQueue(delaying)
 		for key := range million {
 			q.after(key, 3*time.Second+time.Duration(key*7919%million)*time.Microsecond)
@@ -99,24 +105,21 @@ func delayed(newQueue func(kind) queue) cost {
 			q.done(key)
 		}
 		q.stop()
+		return million
 	})
 }
 
-// perKey measures what do costs, divided by a million.
-func perKey(clock func() time.Duration, do func()) cost {
+// perKey measures what do costs, divided by the number of keys that it returns.
+func perKey(do func() int) cost {
 	runtime.GC()
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	start := clock()
-	do()
-	took := clock() - start
+	startCPU, start := cpu(), time.Now()
+	keys := float64(do())
+	tookCPU, took := cpu()-startCPU, time.Since(start)
 	runtime.ReadMemStats(&after)
-	return cost{float64(took.Nanoseconds()) / million, float64(after.Mallocs-before.Mallocs) / million}
+	return cost{float64(tookCPU) / keys, float64(took) / keys, float64(after.Mallocs-before.Mallocs) / keys}
 }
-
-var began = time.Now()
-
-func wall() time.Duration { return time.Since(began) }
 
 // cpu is how long this process has used a processor.
 func cpu() time.Duration {
