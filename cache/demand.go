@@ -14,8 +14,8 @@ const (
 	// minVain is how many objects are looked at in vain without a thought.
 	minVain = 256
 	// paysAfter is how many scans of all objects an index has to be worth before
-	// it is built. Building it takes as long as two or three.
-	paysAfter = 2
+	// it is built. Building it takes as long as three to ten.
+	paysAfter = 4
 	// maxDemanded is how many an Indexer has.
 	maxDemanded = 8
 	// maxDemandedBytes is what all of them may take, for each object that there
@@ -29,7 +29,7 @@ const (
 	idleAfter   = 10 * time.Minute
 	yieldsAfter = time.Minute
 	// refused is for how many scans one is not tried again that was too large.
-	refused = 200
+	refused = 40
 	// maxWishes is how many attributes are counted.
 	maxWishes = 64
 )
@@ -38,9 +38,8 @@ const (
 // the label. No label or field has it.
 const anyValue = "\x00"
 
-// demand counts what scans cost that an index would have spared: the first
-// selector by a label scans, and so may the second, and then there is an index of
-// that label. It also makes indexes of the fields that are known without a
+// demand counts what scans cost that an index would have spared: the first few
+// selectors by a label scan, and then there is an index of that label. It also makes indexes of the fields that are known without a
 // declaration, and of owners.
 //
 //	scan ──► wishes[label app] += objects looked at ──► enough ──► build
@@ -132,18 +131,23 @@ func (x *Indexer) build() {
 
 // fill makes the buckets from what st has, which is to be published.
 func (x *index) fill(st *state) {
-	places := map[string][]*place{}
+	lists := map[string]*[]*place{}
 	var values []string
 	for p := range st.all() {
 		now, _ := p.last()
 		values = distinct(x.read(values[:0], now.object))
 		for _, v := range values {
-			places[v] = append(places[v], p)
+			list := lists[v]
+			if list == nil {
+				list = &[]*place{}
+				lists[v] = list
+			}
+			*list = append(*list, p)
 		}
 	}
-	x.values = newTable[sorted](len(places))
-	for v, p := range places {
-		x.add(v).write(st.seq, cut(nil, slices.Clip(p)), nil)
+	x.values = newTable[sorted](len(lists))
+	for v, list := range lists {
+		x.add(v).write(st.seq, cut(nil, slices.Clip(*list)), nil)
 	}
 }
 

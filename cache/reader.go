@@ -24,8 +24,8 @@ import (
 // until ctx or Options.SyncTimeout ends: then the error is a NotSyncedError.
 // NotFound means that a complete list did not have the object.
 func (c *Cache) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
-	var o client.GetOptions
-	if err := o.ApplyOptions(opts); err != nil {
+	o, err := understood(opts)
+	if err != nil {
 		return fmt.Errorf("cache: Get: %w", err)
 	}
 	gvk, err := c.client.GroupVersionKindFor(obj)
@@ -42,7 +42,26 @@ func (c *Cache) Get(ctx context.Context, key client.ObjectKey, obj client.Object
 	if err != nil {
 		return err
 	}
-	return k.get(ctx, c.options.syncTimeout(), key, obj, &o)
+	return k.get(ctx, c.options.syncTimeout(), key, obj, o)
+}
+
+// What most reads ask for, made once so that a Get without a copy allocates nothing.
+// Nobody writes to it.
+var (
+	plainGet  = &client.GetOptions{}
+	sharedGet = &client.GetOptions{UnsafeDisableDeepCopy: new(true)}
+)
+
+// understood returns what opts come to, to be read only.
+func understood(opts []client.GetOption) (*client.GetOptions, error) {
+	switch {
+	case len(opts) == 0:
+		return plainGet, nil
+	case len(opts) == 1 && opts[0] == client.GetOption(client.UnsafeDisableDeepCopy):
+		return sharedGet, nil
+	}
+	o := &client.GetOptions{}
+	return o, o.ApplyOptions(opts)
 }
 
 // List reads many objects into list, sorted by namespace and name: one state of
