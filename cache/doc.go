@@ -56,6 +56,13 @@
 //     that made it returns.
 //  11. Not for ever: a kind that has no handler, was not declared, and was not read for
 //     Options.IdleTimeout costs nothing any more. The next read lists it anew.
+//  12. Never before our own writes: once a write of a client.Delegating has returned, a
+//     read shows it, or something later, though the watch has not brought it; what was
+//     deleted does not come back. A List then is a state that the server had, with our own
+//     later writes over it. Nobody waits for that, but a write whose answer does not tell
+//     what came of it costs the next read of its key one request; and past 1,000 own writes
+//     that the watch has not brought, reads wait for it, at most 5 s. Handlers hear each
+//     event as the watch brings it.
 //
 // # Upstream
 //
@@ -63,6 +70,7 @@
 //	KindInformer  pkg/cache/internal/informers.go, pkg/cache/multi_namespace_cache.go
 //	Options       pkg/cache/cache.go
 //	SetNamespaces, Status, life  no counterpart
+//	overlay       pkg/client/consistency.go, pkg/client/internal/{writebarrier,consistencyhandler}
 //	Get, List     pkg/cache/internal/cache_reader.go
 //	Indexer       client-go tools/cache/thread_safe_store.go, store.go, index.go
 //

@@ -117,6 +117,38 @@ func TestOverlayAndStoreRace(t *testing.T) {
 	}
 }
 
+// An answer of the server is of no use when there was another write meanwhile.
+func TestAnswerAfterAnotherWrite(t *testing.T) {
+	x := NewIndexer()
+	o := &overlay{indexer: x}
+	asked := &entry{key: key("a", "x"), verdict: doubtful, since: time.Now()}
+	o.write(asked)
+	later := &entry{key: key("a", "x"), verdict: gone, uid: "u", since: time.Now()}
+	o.learn(asked, later)
+	o.learn(asked, &entry{key: key("a", "x"), verdict: hidden, resourceVersion: "2", since: time.Now()})
+	if got := o.current.Load().get(key("a", "x")); got != later {
+		t.Errorf("it is %s", got.text())
+	}
+}
+
+// An object that was deleted before the store had it: when that has seen it come and
+// go, nothing is kept of it.
+func TestDeletedBeforeItWasStored(t *testing.T) {
+	x := NewIndexer()
+	s := &overlaidStore{x, &overlay{indexer: x}}
+	s.overlay.write(&entry{key: key("a", "x"), verdict: gone, uid: "u", since: time.Now()})
+	object := configMap("a", "x")
+	object.UID, object.ResourceVersion = "u", "5"
+	_ = s.Update([]client.Object{object}, nil, "5")
+	if s.overlay.current.Load() == nil {
+		t.Error("forgotten while the store has it")
+	}
+	_ = s.Update(nil, []client.ObjectKey{key("a", "x")}, "6")
+	if over := s.overlay.current.Load(); over != nil {
+		t.Errorf("kept: %s", over.entries[0].text())
+	}
+}
+
 // BenchmarkGetOverlaid is what a Get costs that finds no overlay, one that has other
 // keys, and one that has its key.
 func BenchmarkGetOverlaid(b *testing.B) {

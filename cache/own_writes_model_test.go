@@ -31,7 +31,7 @@ import (
 var modelSeed = flag.Uint64("own-writes-seed", 0, "run this seed of TestOwnWritesModel only")
 
 // The model: random writes by us, through a Delegating client, and by somebody else; a
-// watch that is late, stalls and breaks; random reads. Contract 10: what a read
+// watch that is late, stalls and breaks; random reads. Contract 12: what a read
 // shows is never before our last write of the key, nor before what an earlier read showed.
 // In the end, when the watch has brought everything, the overlay is empty and the
 // cache is what the server has.

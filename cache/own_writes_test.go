@@ -138,7 +138,7 @@ func inBubble(t *testing.T, name string, f func(*testing.T)) {
 	t.Run(name, func(t *testing.T) { synctest.Test(t, f) })
 }
 
-// Contract 10, FEATURES 1.2 gap (b): each verb in each form is seen in each form, and
+// Contract 12, FEATURES 1.2 gap (b): each verb in each form is seen in each form, and
 // asks nothing of the server, while the watch brings nothing.
 func TestOwnWritesAreReadAtOnce(t *testing.T) {
 	u := func(labels map[string]string) *unstructured.Unstructured {

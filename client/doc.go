@@ -59,6 +59,10 @@
 //  13. A ListWatch with a Decoder hands over the same objects, but they share
 //     memory. Its Decoder remembers the objects there are, and none that is gone:
 //     deleted, or missing in a whole list, paged or streamed.
+//  14. A Delegating client tells its reader of each write that has changed something, with
+//     the answer, before the write returns: but not of kinds that it does not read from
+//     it. With a cache.Cache that means that it reads its own writes. Live reads from
+//     the server, this once.
 //
 // # Upstream
 //
@@ -76,6 +80,7 @@
 //	                           pkg/util/framer
 //	retry_after.go             client-go rest/request.go, with_retry.go
 //	Delegating                 controller-runtime pkg/client/client.go
+//	WriteObserver, Reply       controller-runtime pkg/client/consistency.go
 //	Mapper                     controller-runtime pkg/client/apiutil/restmapper.go
 //	GetConfig                  controller-runtime pkg/client/config/config.go
 //
