@@ -29,7 +29,7 @@ func (l *lane[K]) next() *flow[K] {
 // keepLanes is how many lanes may stay when they are empty: priorities are few,
 // and a lane that is used again and again should not be made each time. But
 // nothing forbids a priority per key.
-const keepLanes = 64
+const keepLanes = 16
 
 // agedTurn: every so manieth Get is for what has waited too long.
 const agedTurn = 8
@@ -46,6 +46,7 @@ type lanes[K comparable] struct {
 	busy       heap[*lane[K]]    // those of which a worker may take one; the highest priority is on top
 	ages       heap[agedFlow[K]] // the flows in busy lanes by how old their first entry is; empty without ageing
 	free       *flow[K]          // linked by free: to use again
+	spare      int               // how many those are
 
 	len    int // how many entries
 	capped int // of how many of them the fairness key is capped
@@ -157,6 +158,7 @@ func (ls *lanes[K]) flow(l *lane[K], t *tenant[K]) *flow[K] {
 			f = &flow[K]{}
 		} else {
 			ls.free = f.free
+			ls.spare--
 		}
 		*f = flow[K]{lane: l, tenant: t, index: len(t.flows)}
 		t.flows = append(t.flows, f)
@@ -202,11 +204,11 @@ func (ls *lanes[K]) drop(f *flow[K]) {
 		t.flows[f.index] = last
 		t.flows[len(t.flows)-1] = nil
 		t.flows = t.flows[:len(t.flows)-1]
-		if l.flows.remove(t) {
-			ls.free = nil
-		} else {
-			*f = flow[K]{free: ls.free}
-			ls.free = f
+		l.flows.remove(t)
+		*f = flow[K]{}
+		if ls.spare < keep {
+			f.free, ls.free = ls.free, f
+			ls.spare++
 		}
 	}
 	if len(ls.byPriority.m) > keepLanes && len(l.flows.m) == 0 {

@@ -26,34 +26,35 @@ func TestMemoryIsGivenBack(t *testing.T) {
 	big := func(i int) string { return strconv.Itoa(i) + strings.Repeat("x", 500) }
 	for _, tt := range []struct {
 		name  string
+		o     Options[string]
 		burst func(*Queue[string])
 	}{
-		{"pushed and popped", func(q *Queue[string]) {
+		{"pushed and popped", Options[string]{}, func(q *Queue[string]) {
 			for i := range 100_000 {
 				q.Add(big(i))
 			}
 			drain(t, q)
 		}},
-		{"a priority each", func(q *Queue[string]) {
+		{"a priority each", Options[string]{}, func(q *Queue[string]) {
 			for i := range n {
 				q.AddWith(AddOptions{Priority: i}, big(i))
 			}
 			drain(t, q)
 		}},
-		{"waited and came", func(q *Queue[string]) {
+		{"waited and came", Options[string]{}, func(q *Queue[string]) {
 			for i := range n {
 				q.AddAfter(big(i), time.Hour)
 			}
 			time.Sleep(time.Hour)
 			drain(t, q)
 		}},
-		{"one key delayed again and again", func(q *Queue[string]) {
+		{"one key delayed again and again", Options[string]{}, func(q *Queue[string]) {
 			for range 100_000 {
 				q.AddAfter("x", time.Hour)
 			}
 			mustBeValid(t, q)
 		}},
-		{"failed and forgotten", func(q *Queue[string]) {
+		{"failed and forgotten", Options[string]{}, func(q *Queue[string]) {
 			for i := range n {
 				q.AddRateLimited(big(i))
 			}
@@ -62,17 +63,52 @@ func TestMemoryIsGivenBack(t *testing.T) {
 				q.Forget(key)
 			}
 		}},
-		{"waited and dropped", func(q *Queue[string]) {
+		{"waited and dropped", Options[string]{}, func(q *Queue[string]) {
 			for i := range n {
 				q.AddAfter(big(i), time.Hour)
 			}
 			q.ShutDown()
 		}},
+		{"a fairness key each, some capped", Options[string]{FairnessKey: func(key string) string { return key }, MaxPerFairnessKey: 1, Ageing: time.Second},
+			func(q *Queue[string]) {
+				for i := range n {
+					q.AddWith(AddOptions{Priority: i % 4}, big(i))
+				}
+				drain(t, q)
+			}},
+		{"with causes", Options[string]{}, func(q *Queue[string]) {
+			for i := range n {
+				q.AddWith(AddOptions{Cause: big(i)}, strconv.Itoa(i))
+			}
+			drain(t, q)
+		}},
+		{"all taken at a time", Options[string]{}, func(q *Queue[string]) {
+			for i := range n {
+				q.Add(big(i))
+			}
+			for range n {
+				mustGet(t, q)
+			}
+			for i := range n {
+				q.Done(big(i))
+			}
+		}},
+		{"rested", Options[string]{MinInterval: time.Minute, Debounce: time.Second}, func(q *Queue[string]) {
+			for i := range n {
+				q.Add(big(i))
+			}
+			time.Sleep(time.Second)
+			drain(t, q)
+			time.Sleep(time.Hour)
+			synctest.Wait()
+		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				q := New[string](nil)
+				q := New(&tt.o)
 				q.Add("warm")
+				q.AddAfter("warm", time.Minute)
+				time.Sleep(time.Hour)
 				drain(t, q)
 				before := heapInUse()
 				tt.burst(q)
@@ -121,12 +157,13 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		work func(*Queue[int])
+		o    Options[int]
 	}{
 		{"add, get, done", func(q *Queue[int]) {
 			q.Add(1)
 			item, _ := q.Get(ctx)
 			q.Done(item.Key)
-		}},
+		}, Options[int]{}},
 		{"two priorities", func(q *Queue[int]) {
 			q.AddWith(AddOptions{Priority: -100}, 1, 2)
 			q.AddWith(AddOptions{Priority: 5}, 2)
@@ -139,7 +176,7 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 				item, _ := q.Get(ctx)
 				q.Done(item.Key)
 			}
-		}},
+		}, Options[int]{}},
 		{"delayed, then at once", func(q *Queue[int]) {
 			q.AddAfter(1, time.Hour)
 			q.AddAfter(1, time.Minute)
@@ -148,10 +185,32 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 			item, _ := q.Get(ctx)
 			q.Forget(1)
 			q.Done(item.Key)
-		}},
+		}, Options[int]{}},
+		{"fair, capped, ageing", func(q *Queue[int]) {
+			for key := range 20 {
+				q.AddWith(AddOptions{Priority: key % 3}, key)
+			}
+			for range 10 {
+				a, _ := q.Get(ctx)
+				b, _ := q.Get(ctx)
+				q.Done(a.Key)
+				q.Done(b.Key)
+			}
+		}, Options[int]{FairnessKey: oddOrEven, MaxPerFairnessKey: 1, Ageing: 1}},
+		{"paced", func(q *Queue[int]) {
+			q.Add(1)
+			item, _ := q.Get(ctx)
+			q.Add(1)
+			q.Done(item.Key)
+		}, Options[int]{Debounce: time.Microsecond, MinInterval: time.Microsecond}},
+		{"measured", func(q *Queue[int]) {
+			q.Add(1)
+			item, _ := q.Get(ctx)
+			q.Done(item.Key)
+		}, Options[int]{Metrics: &counts{depth: map[int]int{}}}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			q := New[int](nil)
+			q := New(&tt.o)
 			defer q.ShutDown()
 			if n := testing.AllocsPerRun(100, func() { tt.work(q) }); n != 0 {
 				t.Errorf("%v allocations, want none", n)
@@ -159,6 +218,8 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 		})
 	}
 }
+
+func oddOrEven(key int) string { return [...]string{"even", "odd"}[key%2] }
 
 // Contract 12: a worker that has to wait costs no garbage either.
 func TestWaitingAllocatesNothing(t *testing.T) {
