@@ -23,7 +23,8 @@ const (
 	// maxBase bounds a base: what is larger has rarely a twin.
 	maxBase = 64 << 10
 	// firstPatience is how many poor deltas in a row it takes until a base is
-	// replaced. Each replacement doubles it: there may be no good one.
+	// replaced. Each replacement doubles it, until one was good: there may be
+	// no good one.
 	firstPatience = 4
 	maxPatience   = 1 << 16
 )
@@ -89,7 +90,7 @@ func (f *family) pays(name string, delta, size int) bool {
 // outgrown counts a delta, and says whether it is time for another base.
 func (f *family) outgrown(delta, size int) bool {
 	if delta <= size/3 {
-		f.misses = 0
+		f.misses, f.patience = 0, firstPatience
 		return false
 	}
 	f.misses++

@@ -3,6 +3,7 @@ package decode
 import (
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"reflect"
 	"runtime"
 	"slices"
@@ -111,6 +112,16 @@ func compactly(t *testing.T, d *Decoder, gvk schema.GroupVersionKind, message, t
 	}
 }
 
+// noise returns a text that cannot be compressed.
+func noise(seed uint64, n int) string {
+	r := rand.New(rand.NewPCG(seed, 1))
+	text := make([]byte, n)
+	for i := range text {
+		text[i] = 'a' + byte(r.IntN(26))
+	}
+	return string(text)
+}
+
 // Contract 4: replicas cost little, also when they have all changed, and after
 // another rollout; and nothing outlives them.
 func TestReplicasAreFewBytes(t *testing.T) {
@@ -128,6 +139,9 @@ func TestReplicasAreFewBytes(t *testing.T) {
 			changeSpec(pod, version)
 			pod.Spec.Containers[0].Env = append(pod.Spec.Containers[0].Env, corev1.EnvVar{Name: "NEW", Value: strings.Repeat(fmt.Sprint("value ", version), 20*version)})
 		}, 400},
+		{"nearly everything is new", func(pod *corev1.Pod, version int) {
+			pod.Annotations["config"] = noise(uint64(version), 6000)
+		}, 700},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			d, latest := newCompactDecoder(), map[int]Object{}
@@ -154,10 +168,7 @@ func TestCompactsWithNothingInCommon(t *testing.T) {
 	d := New(func() Object { return &corev1.Secret{} }, &Options{Compact: true})
 	sum, size, bases := 0, 0, map[*base]bool{}
 	for i := range 300 {
-		data := make([]byte, 2000)
-		for j := range data {
-			data[j] = byte((i + 7) * (j + 3) * (j ^ i) >> 3)
-		}
+		data := []byte(noise(uint64(i), 2000))
 		m := marshal(t, &corev1.Secret{
 			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("s", i), OwnerReferences: []metav1.OwnerReference{{UID: types.UID(fmt.Sprint("owner", i))}}},
 			Data:       map[string][]byte{"key": data},
@@ -168,6 +179,17 @@ func TestCompactsWithNothingInCommon(t *testing.T) {
 	}
 	if sum > size+300*10 || len(bases) > 10 {
 		t.Errorf("%d bytes are kept as %d, with %d bases", size, sum, len(bases))
+	}
+	// One that changes often is still one object.
+	for i := range 50 {
+		m := marshal(t, &corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Name: "s", OwnerReferences: []metav1.OwnerReference{{UID: "owner"}}},
+			Data:       map[string][]byte{"key": []byte(noise(uint64(i%2), 900))},
+		})
+		decodeAll(t, d, [][]byte{m})
+	}
+	if d.press.families.byOwner["owner"].base.Value() != nil {
+		t.Error("one object has a base of its own")
 	}
 	if n := len(d.press.families.byOwner); n > 200 {
 		t.Errorf("%d owners of one object are remembered", n)
