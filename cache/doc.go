@@ -14,7 +14,8 @@
 // sorted.go and table.go (its parts), batch.go and readers.go (how it is written
 // while others read it), then query.go, view.go and reader.go (how it is read),
 // then kind.go, life.go, scope.go and cache.go (what keeps it true), and
-// namespaces.go, registration.go and status.go (how that changes, who hears of it, how it is).
+// namespaces.go, registration.go and status.go (how that changes, who hears of it, how it is);
+// tier.go is about what it costs to keep.
 //
 // # Contract
 //

@@ -23,6 +23,10 @@
 // equal, which it finds out itself. So replicas of one Deployment, which differ
 // in a volume's name deep in the spec, share nearly everything around it.
 //
+// With Options.Compact an object stays bytes, as the difference from those of a base
+// that similar ones share, and is decoded again and again: compact.go, then press.go
+// (how it is made), base.go (of which base) and delta.go (what a difference is).
+//
 // # Contract
 //
 //  1. The same as ever: an object is what the generated Unmarshal, or
@@ -31,6 +35,8 @@
 //     nested so deeply that the generated Unmarshal would end the process.
 //  2. Shared: objects share strings, and parts whose bytes are equal, with each
 //     other. Whoever has one must not change it.
+//     A Compact never changes, is anybody's to read at any time, and makes of itself
+//     objects that are their receiver's own.
 //  3. Its own: nothing of the bytes given is kept; the caller may use the buffer
 //     again.
 //  4. Bounded: what is remembered is in proportion to the objects that the last
@@ -48,6 +54,7 @@
 //	plan      k8s.io/api */generated.pb.go, which is the same unrolled
 //	interner  no counterpart
 //	known     no counterpart
+//	Compact   no counterpart
 //
 // Differs on purpose: upstream decodes each event as if it were the first.
 package decode
