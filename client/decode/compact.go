@@ -120,7 +120,8 @@ func (t *traits) size() int {
 	return size
 }
 
-// compact makes a Compact of obj, and of its bytes in an encoding.
+// compact makes a Compact of obj, and of its bytes in an encoding. It keeps nothing of
+// either.
 func (p *press) compact(obj Object, data []byte, encoding byte) *Compact {
 	c := &Compact{press: p, name: strings.Clone(obj.GetName()), uid: obj.GetUID(), resourceVersion: obj.GetResourceVersion()}
 	delta := p.delta(c, obj, data)
@@ -138,7 +139,6 @@ func (p *press) compact(obj Object, data []byte, encoding byte) *Compact {
 	version := len(c.uid) + len(c.resourceVersion)
 	c.uid = types.UID(all.String()[:len(c.uid)])
 	c.resourceVersion, c.delta = all.String()[len(c.uid):version], all.String()[version:]
-	c.fresh = weak.Make(&fresh{obj})
 	return c
 }
 

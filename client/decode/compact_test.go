@@ -304,8 +304,58 @@ func TestManagedFieldsAreCut(t *testing.T) {
 	if got := cutMessage(nil, whole); string(got) != string(marshal(t, pod)) {
 		t.Error("protobuf: something else was cut")
 	}
+	text, err := json.Marshal(newPods(t)(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, fromJSON, err := newCompactDecoder().JSON(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, obj := range append(decodeAll(t, newCompactDecoder(), [][]byte{whole}), fromJSON) {
+		c := obj.(*Compact)
+		if strings.Contains(c.base.text, "f:metadata") || strings.Contains(c.delta, "f:metadata") {
+			t.Error("managedFields are kept")
+		}
+	}
 	for i := range whole { // damaged: no harm
 		cutMessage(nil, whole[:i])
+	}
+}
+
+// Whatever the bytes claim, an object has the kind that the Decoder's fresh ones have.
+func TestCompactsHaveTheirKind(t *testing.T) {
+	gvk := schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"}
+	for _, fresh := range []func() Object{
+		func() Object { return &unstructured.Unstructured{} },
+		func() Object { return &metav1.PartialObjectMetadata{} },
+	} {
+		d := New(func() Object {
+			obj := fresh()
+			obj.GetObjectKind().SetGroupVersionKind(gvk)
+			return obj
+		}, &Options{Compact: true})
+		for claimed, text := range map[string]string{
+			"":                      `{"metadata":{"name":"a"}}`,
+			"PartialObjectMetadata": `{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"a"}}`,
+		} {
+			kind, obj, err := d.JSON([]byte(text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, loose := d.fresh().(*unstructured.Unstructured); loose && kind != claimed {
+				t.Errorf("%s claims to be %q", text, kind)
+			}
+			read, err := obj.(*Compact).Read()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, o := range []Object{read, wholeOf(t, obj)} {
+				if got := o.GetObjectKind().GroupVersionKind(); got != gvk {
+					t.Errorf("%T of %s is of kind %v", o, text, got)
+				}
+			}
+		}
 	}
 }
 
@@ -319,6 +369,9 @@ func TestCompactOfUnstructured(t *testing.T) {
 	}
 	if again, _ := d.Compact(c); again != c {
 		t.Error("it was made a Compact twice")
+	}
+	if read, err := c.(*Compact).Read(); err != nil || read == Object(u) {
+		t.Errorf("what was given, and may be changed, is read: %v", err)
 	}
 	if diff := cmp.Diff(Object(u), wholeOf(t, c)); diff != "" {
 		t.Error(diff)

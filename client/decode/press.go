@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"sync"
+	"weak"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -37,7 +38,7 @@ type marshaler interface{ Marshal() ([]byte, error) }
 
 // Compact makes obj, which is of the Decoder's Go type, a Compact, if the Decoder
 // makes such; else it returns obj. What JSON and protobuf do not have, such as
-// fields without a tag, is not kept. obj must not be changed any more.
+// fields without a tag, is not kept.
 func (d *Decoder) Compact(obj Object) (Object, error) {
 	if _, is := obj.(*Compact); is || d.press == nil {
 		return obj, nil
@@ -74,7 +75,14 @@ func (p *press) protobuf(data []byte) (Object, error) {
 	if p.decoder.dropManagedFields {
 		data = p.cut(cutMessage, data)
 	}
-	return p.compact(obj, data, asProtobuf), nil
+	return p.decoded(obj, data, asProtobuf), nil
+}
+
+// decoded is compact for an object that was decoded from these bytes.
+func (p *press) decoded(obj Object, data []byte, encoding byte) *Compact {
+	c := p.compact(obj, data, encoding)
+	c.fresh = weak.Make(&fresh{obj})
+	return c
 }
 
 func (p *press) json(data []byte) (kind string, _ Object, err error) {
@@ -87,7 +95,7 @@ func (p *press) json(data []byte) (kind string, _ Object, err error) {
 	if p.decoder.dropManagedFields {
 		data = p.cut(cutJSON, data)
 	}
-	return kind, p.compact(obj, data, asJSON), nil
+	return kind, p.decoded(obj, data, asJSON), nil
 }
 
 // cut returns data without managedFields, until the next call.

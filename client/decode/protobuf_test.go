@@ -223,4 +223,9 @@ func TestMessagesNestedTooDeeplyAreAnError(t *testing.T) {
 			t.Errorf("got %v, %v", obj, err)
 		}
 	}
+	compact := newCompactDecoder()
+	compact.messages = d.messages
+	if obj, err := compact.Protobuf(nest(100_000)); err != errTooDeep || obj != nil {
+		t.Errorf("compact: got %v, %v", obj, err)
+	}
 }
