@@ -1,6 +1,7 @@
 package envtest
 
 import (
+	"bytes"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -23,21 +24,27 @@ const maxBody = 3 << 20
 
 // body reads the request's body. One that is too large is a 413.
 func (c *call) body() ([]byte, error) {
-	data, err := io.ReadAll(io.LimitReader(c.Request.Body, maxBody+1))
-	if err != nil {
+	var data bytes.Buffer
+	if size := c.ContentLength; size > 0 && size <= maxBody {
+		data.Grow(int(size) + bytes.MinRead) // which is what it wants to have left at the end
+	}
+	if _, err := data.ReadFrom(io.LimitReader(c.Request.Body, maxBody+1)); err != nil {
 		return nil, fmt.Errorf("read the request's body: %w", err)
 	}
-	if len(data) > maxBody {
+	if data.Len() > maxBody {
 		return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("limit is %d", maxBody))
 	}
-	return data, nil
+	return data.Bytes(), nil
 }
 
 // mediaType is what the client says its body is: JSON if it says nothing.
 func (c *call) mediaType() string {
 	header := c.Header.Get("Content-Type")
-	if header == "" {
+	switch header {
+	case "":
 		return runtime.ContentTypeJSON
+	case runtime.ContentTypeJSON, runtime.ContentTypeProtobuf: // nearly always; it need not be parsed
+		return header
 	}
 	mediaType, _, err := mime.ParseMediaType(header)
 	if err != nil {
@@ -93,7 +100,7 @@ func (c *call) judge(kind schema.GroupVersionKind, faults []error, fieldValidati
 // decodeTyped reads an object of a kind that the scheme knows; faults are
 // unknown and duplicate fields.
 func (s *Server) decodeTyped(kind schema.GroupVersionKind, mediaType string, data []byte) (object client.Object, faults []error, err error) {
-	info, ok := runtime.SerializerInfoForMediaType(s.scheme.Codecs().SupportedMediaTypes(), mediaType)
+	info, ok := runtime.SerializerInfoForMediaType(s.formats, mediaType)
 	if !ok || !slices.Contains(objectFormats, info.MediaType) {
 		return nil, nil, errUnknownFormat(objectFormats...)
 	}

@@ -97,7 +97,7 @@ func (s *Server) createOne(ctx context.Context, w *write, obj client.Object) (*s
 		if err != nil {
 			return nil, err
 		}
-		if !w.dryRun {
+		if !w.dryRun && hasConsequences(created) {
 			s.settle(ctx, w.placeOf(created), nil)
 		}
 		return created, nil
