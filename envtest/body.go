@@ -1,7 +1,6 @@
 package envtest
 
 import (
-	"bytes"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -24,17 +23,21 @@ const maxBody = 3 << 20
 
 // body reads the request's body. One that is too large is a 413.
 func (c *call) body() ([]byte, error) {
-	var data bytes.Buffer
+	var data []byte
+	var err error
 	if size := c.ContentLength; size > 0 && size <= maxBody {
-		data.Grow(int(size) + bytes.MinRead) // which is what it wants to have left at the end
+		data = make([]byte, size)
+		_, err = io.ReadFull(c.Request.Body, data)
+	} else {
+		data, err = io.ReadAll(io.LimitReader(c.Request.Body, maxBody+1))
 	}
-	if _, err := data.ReadFrom(io.LimitReader(c.Request.Body, maxBody+1)); err != nil {
+	switch {
+	case err != nil:
 		return nil, fmt.Errorf("read the request's body: %w", err)
-	}
-	if data.Len() > maxBody {
+	case len(data) > maxBody:
 		return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("limit is %d", maxBody))
 	}
-	return data.Bytes(), nil
+	return data, nil
 }
 
 // mediaType is what the client says its body is: JSON if it says nothing.

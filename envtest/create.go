@@ -26,6 +26,9 @@ func errOptions(kind string, errs field.ErrorList) error {
 // createOptions reads the query of a create.
 func (c *call) createOptions() (*metav1.CreateOptions, error) {
 	o := &metav1.CreateOptions{}
+	if c.URL.RawQuery == "" {
+		return o, nil
+	}
 	if err := c.decodeOptions(o); err != nil {
 		return nil, err
 	}
