@@ -34,6 +34,7 @@ type Server struct {
 	requests   requests
 	frost      frost
 	faults     faults
+	watches    watches
 	webhooks   webhooks
 }
 
