@@ -46,13 +46,16 @@ func TestSettle(t *testing.T) {
 	for name, tt := range map[string]struct {
 		thing func(c *client.Direct, looks *int) *thing
 		err   string // or none
+		looks int    // how often it had to be looked at, at least
 	}{
 		"idle": {thing: func(*client.Direct, *int) *thing { return &thing{yes, current} }},
-		"busy": {func(*client.Direct, *int) *thing { return &thing{func() bool { return false }, current} }, "the thing is busy"},
+		"busy": {func(*client.Direct, *int) *thing { return &thing{func() bool { return false }, current} }, "the thing is busy", 0},
 		"busy for a while": {thing: func(_ *client.Direct, looks *int) *thing {
 			return &thing{func() bool { *looks++; return *looks > 20 }, current}
-		}},
-		"behind": {func(*client.Direct, *int) *thing { return &thing{yes, func() error { return errors.New("a is missing") }} }, "a is missing"},
+		}, looks: 21},
+		"behind": {func(*client.Direct, *int) *thing {
+			return &thing{yes, func() error { return errors.New("a is missing") }}
+		}, "a is missing", 0},
 		// It has seen all, which makes it busy.
 		"busy with what it has caught up with": {thing: func(_ *client.Direct, looks *int) *thing {
 			busy := 0
@@ -64,10 +67,10 @@ func TestSettle(t *testing.T) {
 					}
 					return nil
 				}}
-		}},
+		}, looks: 3},
 		"one that writes all the time": {func(c *client.Direct, looks *int) *thing {
 			return &thing{yes, func() error { *looks++; return c.Create(context.Background(), newMap(fmt.Sprint("m", *looks))) }}
-		}, "the server has been written to"},
+		}, "the server has been written to", 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -79,6 +82,9 @@ func TestSettle(t *testing.T) {
 				if (err == nil) != (tt.err == "") || err != nil && !strings.Contains(err.Error(), tt.err) {
 					t.Errorf("%v, want %q", err, tt.err)
 				}
+				if looks < tt.looks {
+					t.Errorf("looked at %d times, want at least %d", looks, tt.looks)
+				}
 				if tt.err != "" && !errors.Is(err, context.DeadlineExceeded) {
 					t.Errorf("%v does not say that the time is up", err)
 				}
@@ -88,6 +94,24 @@ func TestSettle(t *testing.T) {
 	if err := envtest.NewEnvironment(nil).Settle(t.Context()); err == nil || !strings.Contains(err.Error(), "not running") {
 		t.Errorf("before the start: %v", err)
 	}
+}
+
+// Who is fed by another thing may be named before it.
+func TestSettleWhateverTheOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := startEnvironment(t, &envtest.EnvironmentOptions{Cluster: envtest.InMemory})
+		busy, looks := 0, 0
+		eater := &thing{func() bool { busy = max(0, busy-1); return busy == 0 }, func() error { return nil }}
+		feeder := &thing{func() bool {
+			if looks++; looks == 2 {
+				busy = 3
+			}
+			return true
+		}, func() error { return nil }}
+		if err := e.Settle(t.Context(), eater, feeder); err != nil || busy > 0 || looks < 4 {
+			t.Errorf("%v; the eater has %d to do, after %d looks", err, busy, looks)
+		}
+	})
 }
 
 // link is a Reconciler that makes of each ConfigMap the next one of a chain, and counts them
