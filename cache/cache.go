@@ -35,8 +35,9 @@ type Cache struct {
 }
 
 var (
-	_ client.Reader       = &Cache{}
-	_ client.FieldIndexer = &Cache{}
+	_ client.Reader        = &Cache{}
+	_ client.FieldIndexer  = &Cache{}
+	_ client.WriteObserver = &Cache{}
 )
 
 // New returns a Cache that reads the server of c. It makes no request, so kinds

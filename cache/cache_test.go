@@ -163,8 +163,8 @@ func TestListAnsweredWith404IsNotNotFound(t *testing.T) {
 	})
 }
 
-// Contract 1, Case 29: one list and one watch for all forms of a kind, however
-// many ask at once.
+// Contract 1, Case 29: one list and one watch, in one stream, for all forms of a
+// kind, however many ask at once.
 func TestOneStoreForAllForms(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t)
@@ -201,7 +201,7 @@ func TestOneStoreForAllForms(t *testing.T) {
 		}
 		wg.Wait()
 		synctest.Wait()
-		if got, want := s.seen(), []string{"LIST /api/v1/pods", "WATCH /api/v1/pods"}; !slices.Equal(got, want) {
+		if got, want := s.seen(), []string{"STREAM /api/v1/pods"}; !slices.Equal(got, want) {
 			t.Errorf("requests: %v, want %v", got, want)
 		}
 	})
@@ -360,11 +360,9 @@ func TestSelectorsAndNamespacesReachTheServer(t *testing.T) {
 		}
 		synctest.Wait()
 		want := map[string]int{}
-		for _, verb := range []string{"LIST", "WATCH"} {
-			want[verb+" /api/v1/namespaces/ns1/secrets labelSelector=b=2"] = 2
-			want[verb+" /api/v1/namespaces/ns1/pods labelSelector=a=1"] = 2
-			want[verb+" /api/v1/nodes labelSelector=a=1"] = 2
-		}
+		want["STREAM /api/v1/namespaces/ns1/secrets labelSelector=b=2"] = 2
+		want["STREAM /api/v1/namespaces/ns1/pods labelSelector=a=1"] = 2
+		want["STREAM /api/v1/nodes labelSelector=a=1"] = 2
 		got := map[string]int{}
 		for _, r := range s.seen() {
 			got[r]++
@@ -383,7 +381,7 @@ func TestSelectorsAndNamespacesReachTheServer(t *testing.T) {
 			t.Fatal(err)
 		}
 		var deleted []string
-		r, err := k.AddHandler(informer.HandlerFuncs{DeleteFunc: func(o client.Object, _ bool) { deleted = append(deleted, o.GetName()) }})
+		r, err := k.AddHandler(informer.HandlerFuncs{DeleteFunc: func(o client.Object, _ bool) { deleted = append(deleted, o.GetName()) }}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

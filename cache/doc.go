@@ -5,14 +5,15 @@
 //
 //	                 ┌──────────────── KIND INFORMER, one for each kind ────────────────┐
 //	API SERVER ─►    │ informer ─► INDEXER   in each namespace, or one for all          │
-//	list, watch      │    │           └─► state{objects, indexes} ─► QUERY ─► VIEW ─────┼─► READER ─► client.Delegating
+//	list, watch      │    │           └─► state{slots, indexes} ──► QUERY ─► VIEW ──────┼─► READER ─► client.Delegating
 //	                 │    └─► handlers ─► controller's source       which?   which form?│   Get, List
 //	                 └──────────────────────────────────────────────────────────────────┘
 //	                                        CACHE: finds the kind, starts it, stops it
 //
-// Open indexer.go and sorted.go first (what is held), then query.go, view.go and
-// reader.go (how it is read), then kind.go, scope.go and cache.go (what keeps it
-// true).
+// Open indexer.go and slot.go first (what is held), with state.go, index.go,
+// sorted.go and table.go (its parts), batch.go and readers.go (how it is written
+// while others read it), then query.go, view.go and reader.go (how it is read),
+// then kind.go, scope.go and cache.go (what keeps it true).
 //
 // # Contract
 //
@@ -37,7 +38,8 @@
 //  7. As told: each setting holds by the table at Options. Nothing is fetched that
 //     the selectors do not select. Options are never written to.
 //  8. Yours: what a read returns shares nothing with the cache, unless the copy was
-//     switched off. What handlers and index functions get is shared: read it only.
+//     switched off. What handlers and index functions get is shared, and without a
+//     Transform its parts are shared with other objects: read it only.
 //  9. Everything ends with Start's context: Start returns when all informers have
 //     ended, whoever waits gets ErrStopped, reads of what had synced give the last
 //     state.

@@ -62,6 +62,36 @@ func (e *NotSyncedError) Error() string {
 // Unwrap returns why the wait ended.
 func (e *NotSyncedError) Unwrap() error { return e.Err }
 
+// errLive is for who reads from the Cache itself with an option of the client's.
+var errLive = errors.New("a cache cannot read from the server: give client.Live to the client")
+
+// BehindError says that a store had not come as far as a read needs when the wait
+// for that ended: the watch is late, or broken. The caller asks again later, or reads
+// with client.Live.
+type BehindError struct {
+	// Kind is what was read.
+	Kind schema.GroupVersionKind
+	// Namespace is where; empty when the kind is not cached by namespace.
+	Namespace string
+	// ResourceVersion is what was waited for.
+	ResourceVersion string
+	// Err is why the wait ended.
+	Err error
+}
+
+// Error names kind, namespace and version.
+func (e *BehindError) Error() string {
+	in := ""
+	if e.Namespace != "" {
+		in = " in " + e.Namespace
+	}
+	return fmt.Sprintf("cache: %s%s has not come to resourceVersion %s: %v; read again later, or with client.Live",
+		kindText(e.Kind), in, e.ResourceVersion, e.Err)
+}
+
+// Unwrap returns why the wait ended.
+func (e *BehindError) Unwrap() error { return e.Err }
+
 // kindText is a kind as people write it: v1/Pod, apps/v1/Deployment.
 func kindText(gvk schema.GroupVersionKind) string {
 	return gvk.GroupVersion().String() + "/" + gvk.Kind

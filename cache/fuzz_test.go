@@ -105,7 +105,7 @@ func FuzzIndexer(f *testing.F) {
 					t.Fatal(err)
 				}
 			}
-			if err := x.state.Load().valid(); err != nil {
+			if err := x.valid(); err != nil {
 				t.Fatalf("after step %d: %v", rv, err)
 			}
 			compare(t, x, m)
@@ -179,12 +179,11 @@ func readWhile(t *testing.T, x *Indexer, done <-chan struct{}) {
 			return
 		default:
 		}
-		st, newest := x.state.Load(), 0
-		for _, chunk := range st.objects {
-			for _, e := range chunk {
-				newest = max(newest, atoi(e.item.object.GetResourceVersion()))
-			}
+		st, newest := x.acquire(), 0
+		for p := range st.all() {
+			newest = max(newest, atoi(p.at(st.seq).object.GetResourceVersion()))
 		}
+		x.release(st)
 		if rv := atoi(st.resourceVersion); newest > rv || rv < last {
 			t.Errorf("version %d after %d holds an object of version %d", rv, last, newest)
 			return

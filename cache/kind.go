@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -152,12 +153,17 @@ func (k *KindInformer) open(ctx context.Context) []*scope {
 // every stored object as an add in the initial list. However many informers
 // there are, h is called by one at a time. It always gets the form in which the
 // kind is stored: typed when the scheme knows the kind, otherwise unstructured,
-// or metadata-only when nobody asked for more. Objects are shared: read them only.
-func (k *KindInformer) AddHandler(h informer.Handler) (*Registration, error) {
+// or metadata-only when nobody asked for more. Objects are shared: read them
+// only. Nil options mean that it hears of resyncs, if the kind has a SyncPeriod.
+func (k *KindInformer) AddHandler(h informer.Handler, o *informer.HandlerOptions) (*Registration, error) {
 	if h == nil {
 		return nil, errors.New("cache: AddHandler needs a handler, not nil")
 	}
-	r := &Registration{kind: k, handler: h, attached: make(chan struct{})}
+	r := &Registration{kind: k, handler: h, options: informer.HandlerOptions{Resync: true}, attached: make(chan struct{})}
+	if o != nil {
+		r.options = *o
+	}
+	r.options.Name = cmp.Or(r.options.Name, fmt.Sprintf("%T", h))
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.scopes == nil {

@@ -54,7 +54,7 @@ func TestHandlerOfSeveralNamespaces(t *testing.T) {
 			t.Fatal(err)
 		}
 		early, late := &story{t: t}, &story{t: t}
-		first, err := k.AddHandler(early)
+		first, err := k.AddHandler(early, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -65,7 +65,7 @@ func TestHandlerOfSeveralNamespaces(t *testing.T) {
 		if err := first.WaitForSync(within(t, time.Second)); err != nil {
 			t.Fatal(err)
 		}
-		second, err := k.AddHandler(late)
+		second, err := k.AddHandler(late, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -105,7 +105,7 @@ func TestHandlerOfSeveralNamespaces(t *testing.T) {
 		if len(early.lines) > 0 || len(late.lines) != 1 {
 			t.Errorf("after Remove: %v, %v", early.lines, late.lines)
 		}
-		if _, err := k.AddHandler(nil); err == nil {
+		if _, err := k.AddHandler(nil, nil); err == nil {
 			t.Error("a nil handler is no error")
 		}
 	})
@@ -122,7 +122,7 @@ func TestHandlerRemovedBeforeStart(t *testing.T) {
 			t.Fatal(err)
 		}
 		st := &story{t: t}
-		r, err := k.AddHandler(st)
+		r, err := k.AddHandler(st, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -151,7 +151,7 @@ func TestWaitForSyncNamesWhatIsMissing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := k.AddHandler(&story{t: t})
+		r, err := k.AddHandler(&story{t: t}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -193,7 +193,7 @@ func TestSyncPeriod(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := k.AddHandler(informer.HandlerFuncs{UpdateFunc: func(_, _ client.Object) { *n++ }}); err != nil {
+			if _, err := k.AddHandler(informer.HandlerFuncs{UpdateFunc: func(_, _ client.Object) { *n++ }}, nil); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -285,7 +285,7 @@ func TestKindThatTheServerLearns(t *testing.T) {
 			t.Fatal(err)
 		}
 		st := &story{t: t}
-		r, err := k.AddHandler(st)
+		r, err := k.AddHandler(st, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

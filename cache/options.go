@@ -53,9 +53,10 @@ type Options struct {
 	// metadata.namespace=x asks in that namespace only, as far as rights go too.
 	DefaultFieldSelector fields.Selector
 
-	// DefaultTransform changes each object once, before it is stored. Nil means
-	// TransformStripManagedFields(); whoever needs managedFields gives a function
-	// that returns its object. It may change the object in place.
+	// DefaultTransform changes each object once, before it is stored. It may do so
+	// in place. Nil drops managedFields as the objects are decoded, and lets what
+	// is equal in several of them be in memory once: that is as cheap as it gets.
+	// Whoever needs managedFields gives a function that returns its object.
 	DefaultTransform TransformFunc
 
 	// DefaultUnsafeDisableDeepCopy makes Get and List hand out the cache's own
@@ -109,8 +110,8 @@ type Config struct {
 type TransformFunc = func(client.Object) (client.Object, error)
 
 // TransformStripManagedFields drops managedFields: about 15 % of a typed Pod's
-// memory, and of use to hardly any controller. It is the default; a Transform
-// of your own replaces it, and may call it.
+// memory, and of use to hardly any controller. Without a Transform they are
+// dropped anyway; one of your own may call it.
 func TransformStripManagedFields() TransformFunc {
 	return func(obj client.Object) (client.Object, error) {
 		if obj.GetManagedFields() != nil {

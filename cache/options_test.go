@@ -15,6 +15,7 @@ import (
 	"governor/envtest"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 )
@@ -124,8 +125,8 @@ func TestAllOtherNamespaces(t *testing.T) {
 		if got := strings.Join(names(t, &list), " "); got != "ns1/p0 ns1/p6 ns2/p1 ns2/p3 ns2/p5 ns2/p7 ns2/p9" {
 			t.Errorf("got %s", got)
 		}
-		if got := s.seen(); !slices.Contains(got, "LIST /api/v1/pods fieldSelector=metadata.namespace!=ns1") ||
-			!slices.Contains(got, "LIST /api/v1/namespaces/ns1/pods labelSelector=app=x") {
+		if got := s.seen(); !slices.Contains(got, "STREAM /api/v1/pods fieldSelector=metadata.namespace!=ns1") ||
+			!slices.Contains(got, "STREAM /api/v1/namespaces/ns1/pods labelSelector=app=x") {
 			t.Errorf("requests: %v", got)
 		}
 	})
@@ -140,7 +141,7 @@ func TestFieldSelectorOfOneNamespace(t *testing.T) {
 		if err := c.List(t.Context(), &list); err != nil || len(list.Items) != 5 {
 			t.Errorf("%v, %v", names(t, &list), err)
 		}
-		if got, want := s.seen()[0], "LIST /api/v1/namespaces/ns1/pods fieldSelector=metadata.namespace=ns1"; got != want {
+		if got, want := s.seen()[0], "STREAM /api/v1/namespaces/ns1/pods fieldSelector=metadata.namespace=ns1"; got != want {
 			t.Errorf("request %q, want %q", got, want)
 		}
 	})
@@ -200,12 +201,47 @@ func TestTransform(t *testing.T) {
 			"another type": func(client.Object) (client.Object, error) { return &corev1.Secret{}, nil },
 			"an error":     func(client.Object) (client.Object, error) { return nil, errors.New("refused") },
 		} {
-			_, c := tenPods(t, &Options{SyncTimeout: time.Second, DefaultTransform: bad,
+			_, c := tenPods(t, &Options{DefaultTransform: bad,
 				DefaultWatchErrorHandler: func(context.Context, error) {}})
 			err := c.Get(t.Context(), key("ns1", "p0"), p)
-			if e, ok := errors.AsType[*NotSyncedError](err); !ok || e.LastError == nil || !strings.Contains(err.Error(), "transform") {
-				t.Errorf("%s: %v", name, err)
+			if err == nil || apierrors.IsNotFound(err) || !strings.Contains(err.Error(), "transform") {
+				t.Errorf("%s: %v, want that it exists, but the transform function failed (contract 2)", name, err)
 			}
 		}
 	})
+}
+
+// Contract 8: what did not change is in memory once, from one version of an
+// object to the next; but a Transform gets objects that are its own.
+func TestCachedObjectsShareWhatIsEqual(t *testing.T) {
+	for name, tt := range map[string]struct {
+		transform TransformFunc
+		shared    bool
+	}{
+		"without a Transform": {nil, true},
+		"with a Transform":    {TransformStripManagedFields(), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, c := tenPods(t, &Options{DefaultTransform: tt.transform})
+				stored := func() *corev1.Pod {
+					p := &corev1.Pod{}
+					if err := c.Get(t.Context(), key("ns1", "p0"), p, client.UnsafeDisableDeepCopy); err != nil {
+						t.Fatal(err)
+					}
+					return p
+				}
+				before := stored()
+				s.put(pod("ns1", "p0", "other", "n0"))
+				synctest.Wait()
+				after := stored()
+				if after.Labels["app"] != "other" || after.ManagedFields != nil || after.Kind != "Pod" {
+					t.Fatalf("got %v", after)
+				}
+				if shared := &before.Spec.Containers[0] == &after.Spec.Containers[0]; shared != tt.shared {
+					t.Errorf("shared: %v, want %v", shared, tt.shared)
+				}
+			})
+		})
+	}
 }

@@ -89,46 +89,67 @@ func (q *query) require(field, value string) {
 	}
 }
 
-// run yields what st has for the query, in order, until yield returns false.
-func (q *query) run(st *state, yield func(*item) bool) error {
-	at := make([]int, len(q.terms)) // the position of each term's index
+// indexes returns the position of each term's index in st, which the caller has
+// acquired.
+func (q *query) indexes(st *state) ([]int, error) {
+	at := make([]int, len(q.terms))
 	for i, t := range q.terms {
 		if at[i] = st.indexOf(t.field); at[i] < 0 {
-			return fmt.Errorf("field selector %q of %s: the cache has no index for it: declare one with IndexField(ctx, obj, %q, …)"+
+			return nil, fmt.Errorf("field selector %q of %s: the cache has no index for it: declare one with IndexField(ctx, obj, %q, …)"+
 				" before this list, or read from the server", t.field, kindText(q.gvk), t.field)
 		}
 		if err := st.complete(at[i]); err != nil {
-			return fmt.Errorf("field selector %q of %s: %w", t.field, kindText(q.gvk), err)
+			return nil, fmt.Errorf("field selector %q of %s: %w", t.field, kindText(q.gvk), err)
 		}
 	}
-	if q.nothing {
-		return nil
+	return at, nil
+}
+
+// reaches says whether an object of this key may be selected.
+func (q *query) reaches(key client.ObjectKey) bool {
+	return !q.nothing && (q.namespace == "" || key.Namespace == q.namespace) && (q.name == "" || key.Name == q.name) &&
+		(!q.paged || compareKeys(key, q.after) > 0)
+}
+
+// matches says whether an object is selected, of which the indexes have said
+// v.values. at is what indexes has returned.
+func (q *query) matches(at []int, key client.ObjectKey, v stored) bool {
+	if !q.reaches(key) {
+		return false
 	}
-	matches := func(it *item) bool {
-		if q.namespace != "" && it.key.Namespace != q.namespace || q.name != "" && it.key.Name != q.name ||
-			q.paged && compareKeys(it.key, q.after) <= 0 {
+	for i, t := range q.terms {
+		if !slices.Contains(v.values[at[i]].values, t.value) {
 			return false
 		}
-		for i, t := range q.terms {
-			if !slices.Contains(it.values[at[i]].values, t.value) {
-				return false
-			}
-		}
-		return q.labels.Empty() || q.labels.Matches(labels.Set(it.object.GetLabels()))
+	}
+	return q.labels.Empty() || q.labels.Matches(labels.Set(v.object.GetLabels()))
+}
+
+// run yields what st, which the caller has acquired, has for the query, in
+// order, until yield returns false.
+func (q *query) run(st *state, yield func(client.Object) bool) error {
+	at, err := q.indexes(st)
+	if err != nil || q.nothing {
+		return err
 	}
 	start := client.ObjectKey{Namespace: q.namespace, Name: q.name}
 	if q.paged && compareKeys(q.after, start) > 0 {
 		start = q.after
 	}
-	tree, value := st.objects, start.Namespace
+	from := st.from
 	if len(q.terms) > 0 {
-		tree, value = st.indexes[at[0]].values, q.terms[0].value
+		from = func(key client.ObjectKey, yield func(*place) bool) {
+			if b := st.indexes[at[0]].bucket(q.terms[0].value); b != nil {
+				b.at(st.seq).from(key, yield)
+			}
+		}
 	}
-	tree.from(value, start, func(e *entry) bool {
-		if len(q.terms) > 0 && e.value != value || q.namespace != "" && e.item.key.Namespace != q.namespace {
+	from(start, func(p *place) bool {
+		if q.namespace != "" && p.key.Namespace != q.namespace {
 			return false
 		}
-		return !matches(e.item) || yield(e.item)
+		v := p.at(st.seq)
+		return !q.matches(at, p.key, v) || yield(v.object)
 	})
 	return nil
 }

@@ -35,6 +35,9 @@ func (c *Cache) Get(ctx context.Context, key client.ObjectKey, obj client.Object
 	if key.Name == "" {
 		return fmt.Errorf("cache: Get %s: the name is empty", kindText(gvk))
 	}
+	if o.Live {
+		return fmt.Errorf("cache: Get %s: %w", kindText(gvk), errLive)
+	}
 	k, err := c.readable(ctx, gvk, client.FormOf(obj))
 	if err != nil {
 		return err
@@ -63,6 +66,9 @@ func (c *Cache) List(ctx context.Context, list client.ObjectList, opts ...client
 	q, err := newQuery(gvk, &o)
 	if err != nil {
 		return fmt.Errorf("cache: List %s: %w", kindText(gvk), err)
+	}
+	if o.Live {
+		return fmt.Errorf("cache: List %s: %w", kindText(gvk), errLive)
 	}
 	k, err := c.readable(ctx, gvk, client.FormOf(list))
 	if err != nil {
@@ -116,9 +122,22 @@ func (k *KindInformer) get(ctx context.Context, timeout time.Duration, key clien
 		return fmt.Errorf("cache: Get %s %s: the namespace is empty, and %s lives in namespaces", kindText(k.gvk), key.Name, k.gvk.Kind)
 	}
 	s := scopes[0] // a namespace, or no namespace, is in one scope
-	stored := s.indexer.Get(key)
+	stored, err := k.find(ctx, s, key, o)
+	if err != nil {
+		return err
+	}
 	if stored == nil {
-		return apierrors.NewNotFound(k.resource, key.Name)
+		if u, unread := s.informer.Unread(key); unread {
+			// Not %w: what the Transform function says may be a NotFound.
+			return fmt.Errorf("cache: Get %s %s: it exists, but could not be read: %v", kindText(k.gvk), key, u.Err)
+		}
+		// It may have become readable between the two looks.
+		if stored, err = k.find(ctx, s, key, o); err != nil {
+			return err
+		}
+		if stored == nil {
+			return apierrors.NewNotFound(k.resource, key.Name)
+		}
 	}
 	v, err := k.view(stored, client.FormOf(obj), s.copies(o.UnsafeDisableDeepCopy))
 	if err == nil {
@@ -140,8 +159,8 @@ func (s *scope) copies(disable *bool) bool {
 
 // found is an object that a list has selected.
 type found struct {
-	item *item
-	copy bool
+	object client.Object
+	copy   bool
 }
 
 func (k *KindInformer) list(ctx context.Context, timeout time.Duration, q *query, list client.ObjectList, o *client.ListOptions) error {
@@ -152,19 +171,19 @@ func (k *KindInformer) list(ctx context.Context, timeout time.Duration, q *query
 	if !k.namespaced && o.Namespace != "" {
 		return fmt.Errorf("cache: List %s: InNamespace(%q) is given, but %s does not live in namespaces", kindText(k.gvk), o.Namespace, k.gvk.Kind)
 	}
-	items, resourceVersion, err := q.runAll(scopes, o.UnsafeDisableDeepCopy)
+	items, resourceVersion, err := k.searchAll(ctx, scopes, q, o)
 	if err != nil {
-		return fmt.Errorf("cache: List %w", err)
+		return err
 	}
 	next := ""
 	if q.limit > 0 && int64(len(items)) > q.limit {
 		items = items[:q.limit]
-		next = q.token(items[len(items)-1].item.key)
+		next = q.token(client.ObjectKeyFromObject(items[len(items)-1].object))
 	}
 	objects := make([]client.Object, len(items))
 	for i, f := range items {
-		if objects[i], err = k.view(f.item.object, client.FormOf(list), f.copy); err != nil {
-			return fmt.Errorf("cache: List %s: %s: %w", kindText(k.gvk), f.item.key, err)
+		if objects[i], err = k.view(f.object, client.FormOf(list), f.copy); err != nil {
+			return fmt.Errorf("cache: List %s: %s: %w", kindText(k.gvk), client.ObjectKeyFromObject(f.object), err)
 		}
 	}
 	if err := assignList(list, k.gvk, objects); err != nil {
@@ -175,30 +194,36 @@ func (k *KindInformer) list(ctx context.Context, timeout time.Duration, q *query
 	return nil
 }
 
-// runAll runs the query on each scope, and merges what they have, up to one
+// searchAll runs the query on each scope, and merges what they have, up to one
 // more than the limit. The resourceVersion is that of the scope furthest behind.
-func (q *query) runAll(scopes []*scope, disableDeepCopy *bool) ([]found, string, error) {
-	var items []found
-	var resourceVersion string
+func (k *KindInformer) searchAll(ctx context.Context, scopes []*scope, q *query, o *client.ListOptions) (items []found, resourceVersion string, err error) {
 	for i, s := range scopes {
-		st := s.indexer.state.Load()
-		copy, n := s.copies(disableDeepCopy), int64(0)
-		err := q.run(st, func(it *item) bool {
-			items = append(items, found{it, copy})
-			n++
-			return q.limit == 0 || n <= q.limit
+		copy, before := s.copies(o.UnsafeDisableDeepCopy), len(items)
+		version, err := k.search(ctx, s, q, o, func(o client.Object) bool {
+			items = append(items, found{o, copy})
+			return q.limit == 0 || int64(len(items)-before) <= q.limit
 		})
 		if err != nil {
 			return nil, "", err
 		}
-		if i == 0 || older(st.resourceVersion, resourceVersion) {
-			resourceVersion = st.resourceVersion
+		if i == 0 || older(version, resourceVersion) {
+			resourceVersion = version
 		}
 	}
 	if len(scopes) > 1 {
-		slices.SortFunc(items, func(a, b found) int { return compareKeys(a.item.key, b.item.key) })
+		slices.SortFunc(items, func(a, b found) int {
+			return compareKeys(client.ObjectKeyFromObject(a.object), client.ObjectKeyFromObject(b.object))
+		})
 	}
 	return items, resourceVersion, nil
+}
+
+// runOn runs the query on one state, whose resourceVersion it returns. yield
+// only collects: the state is held as short as can be.
+func (q *query) runOn(x *Indexer, yield func(client.Object) bool) (resourceVersion string, err error) {
+	st := x.acquire()
+	defer x.release(st)
+	return st.resourceVersion, q.run(st, yield)
 }
 
 // older says whether a is before b. What cannot be compared is not older.

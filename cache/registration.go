@@ -12,6 +12,7 @@ import (
 type Registration struct {
 	kind    *KindInformer
 	handler informer.Handler
+	options informer.HandlerOptions
 
 	attached chan struct{} // closed when at the informers, or removed before
 
@@ -30,8 +31,7 @@ func (r *Registration) attachLocked(scopes []*scope) error {
 		h = &oneAtATime{handler: h, turn: make(chan struct{}, 1)}
 	}
 	for _, s := range scopes {
-		// Without a SyncPeriod there is no resync to hear of.
-		at, err := s.informer.AddHandler(h, &informer.HandlerOptions{Name: fmt.Sprintf("%T", r.handler), Resync: true})
+		at, err := s.informer.AddHandler(h, &r.options)
 		if err != nil {
 			return err
 		}

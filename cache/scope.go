@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
 	"governor/client"
+	"governor/client/decode"
 	"governor/informer"
 
 	"k8s.io/apimachinery/pkg/fields"
@@ -22,6 +24,11 @@ type scope struct {
 	informer  *informer.Informer
 	// shared says that reads hand out the stored objects: no deep copy.
 	shared bool
+
+	overlay   *overlay
+	config    Config
+	transform TransformFunc
+	live      *client.ListWatch // asks the server for what the overlay does not know
 }
 
 // tryOpen makes the kind's scopes, if the server knows the kind.
@@ -90,6 +97,11 @@ func (k *KindInformer) newScope(resource *client.Resource, form client.Form, nam
 			lw.Namespace = ns
 		}
 	}
+	if c.Transform == nil {
+		// What is cached is read only, so it may share memory. A function of the
+		// user's may change its objects in place: they must be its own.
+		lw.Decoder = resource.NewDecoder(&decode.Options{DropManagedFields: true})
+	}
 	name := kindText(k.gvk)
 	if namespace != "" {
 		name += " in " + namespace
@@ -109,28 +121,32 @@ func (k *KindInformer) newScope(resource *client.Resource, form client.Form, nam
 	if c.SyncPeriod != nil {
 		o.ResyncPeriod = *c.SyncPeriod
 	}
-	s := &scope{namespace: namespace, indexer: NewIndexer()}
+	s := &scope{namespace: namespace, indexer: NewIndexer(), config: c, transform: o.Transform}
 	s.shared = c.UnsafeDisableDeepCopy != nil && *c.UnsafeDisableDeepCopy
-	s.informer = informer.New(lw, s.indexer, o)
+	s.overlay = &overlay{indexer: s.indexer}
+	s.live = &client.ListWatch{Resource: resource, Namespace: lw.Namespace, LabelSelector: lw.LabelSelector, FieldSelector: lw.FieldSelector}
+	s.informer = informer.New(lw, &overlaidStore{s.indexer, s.overlay}, o)
 	return s
 }
 
 // transform returns what is done to each object before it is stored: the
-// user's function, and its kind set, so that no read has to do that to a
-// shared object.
+// user's function, if there is one, and its kind set, so that no read has to do
+// that to a shared object.
 func transform(fn TransformFunc, gvk schema.GroupVersionKind, form client.Form) TransformFunc {
-	if fn == nil {
-		fn = TransformStripManagedFields()
-	}
 	return func(in client.Object) (client.Object, error) {
-		obj, err := fn(in)
-		if err != nil {
-			return nil, err
+		obj := in
+		if fn != nil {
+			var err error
+			if obj, err = fn(in); err != nil {
+				return nil, err
+			}
+			if obj == nil || reflect.TypeOf(obj) != reflect.TypeOf(in) {
+				return nil, fmt.Errorf("the transform function turned a %T (%s) into a %T: it must keep the type", in, form, obj)
+			}
 		}
-		if obj == nil || fmt.Sprintf("%T", obj) != fmt.Sprintf("%T", in) {
-			return nil, fmt.Errorf("the transform function turned a %T (%s) into a %T: it must keep the type", in, form, obj)
+		if kind := obj.GetObjectKind(); kind.GroupVersionKind() != gvk {
+			kind.SetGroupVersionKind(gvk)
 		}
-		obj.GetObjectKind().SetGroupVersionKind(gvk)
 		return obj, nil
 	}
 }

@@ -95,13 +95,17 @@ func (s *server) endedWatches() (n int) {
 	return n
 }
 
-// seen returns the cache's requests so far: "LIST /path labelSelector=…".
+// seen returns the cache's requests so far: "LIST /path labelSelector=…". A
+// streaming list is a STREAM.
 func (s *server) seen() (lines []string) {
 	for _, r := range s.Requests() {
 		if r.User.Name != "cache" {
 			continue
 		}
 		line := strings.ToUpper(r.Verb) + " " + r.Path
+		if r.Query.Get("sendInitialEvents") != "" {
+			line = "STREAM " + r.Path
+		}
 		for _, p := range []string{"labelSelector", "fieldSelector"} {
 			if v := r.Query.Get(p); v != "" {
 				line += " " + p + "=" + v

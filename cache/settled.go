@@ -115,7 +115,7 @@ func (k *KindInformer) caughtUp(ctx context.Context) error {
 		if !s.informer.HasSynced() {
 			return errors.New("it has not synced")
 		}
-		objects, newest, err := k.ask(ctx, s.namespace, configs, resource.Namespaced())
+		objects, newest, err := k.count(ctx, s.namespace, configs, resource.Namespaced())
 		if err != nil {
 			return err
 		}
@@ -132,9 +132,9 @@ func (k *KindInformer) caughtUp(ctx context.Context) error {
 	return nil
 }
 
-// ask counts the objects that the server has in a scope, and finds when the newest of them was written; "1" if
+// count counts the objects that the server has in a scope, and finds when the newest of them was written; "1" if
 // there are none.
-func (k *KindInformer) ask(ctx context.Context, namespace string, configs map[string]Config, namespaced bool) (objects int, newest string, err error) {
+func (k *KindInformer) count(ctx context.Context, namespace string, configs map[string]Config, namespaced bool) (objects int, newest string, err error) {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(k.gvk.GroupVersion().WithKind(k.gvk.Kind + "List"))
 	options := &client.ListOptions{

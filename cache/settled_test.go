@@ -51,7 +51,9 @@ func TestSettled(t *testing.T) {
 		f := &settledFixture{t, s, newCache(t, s, nil)}
 		pods := f.informer(&corev1.Pod{})
 		f.check("before Start", "has not started", "knows the kind by now")
-		permit := s.forbid(envtest.Match{Verb: "list", Resource: "pods", Func: func(r envtest.Request) bool { return r.Query.Get("limit") != "" }})
+		permit := s.forbid(envtest.Match{Resource: "pods", Func: func(r envtest.Request) bool { // not what CaughtUp asks
+			return r.Query.Get("limit") != "" || r.Query.Get("sendInitialEvents") != ""
+		}})
 		start(t, f.cache)
 		f.check("lists are refused", "no permission", "it has not synced")
 		permit()
@@ -59,7 +61,7 @@ func TestSettled(t *testing.T) {
 		f.check("synced", "", "")
 
 		release := make(chan struct{})
-		_, err := pods.AddHandler(informer.HandlerFuncs{AddFunc: func(client.Object, bool) { <-release }})
+		_, err := pods.AddHandler(informer.HandlerFuncs{AddFunc: func(client.Object, bool) { <-release }}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -46,38 +46,40 @@ func (d *Direct) apply(ctx context.Context, sub string, obj runtime.ApplyConfigu
 	if err != nil {
 		return fmt.Errorf("apply %T: %w", obj, err)
 	}
+	var a answer
 	r, err := d.resource(ctx, gvk, Unstructured, nil)
 	if err == nil {
-		err = r.apply(ctx, sub, key, obj, opts)
+		a, err = r.apply(ctx, sub, key, obj, opts)
 	}
 	if err != nil {
 		return callError("apply", gvk.GroupKind(), sub, key, err)
 	}
+	d.wrote(ctx, r, "patch", sub, key, a)
 	return nil
 }
 
-func (r *Resource) apply(ctx context.Context, sub string, key ObjectKey, obj runtime.ApplyConfiguration, opts []ApplyOption) error {
+func (r *Resource) apply(ctx context.Context, sub string, key ObjectKey, obj runtime.ApplyConfiguration, opts []ApplyOption) (a answer, err error) {
 	var o ApplyOptions
 	if err := o.ApplyOptions(opts); err != nil {
-		return err
+		return a, err
 	}
 	if o.FieldManager == "" {
-		return errNoFieldOwner
+		return a, errNoFieldOwner
 	}
 	data, err := json.Marshal(obj)
 	if err != nil {
-		return err
+		return a, err
 	}
 	req, err := r.named(http.MethodPatch, key)
 	if err != nil {
-		return err
+		return a, err
 	}
 	req = params(req.SubResource(subPath(sub)...), &metav1.PatchOptions{DryRun: o.DryRun, FieldManager: o.FieldManager, Force: o.Force})
-	reply, err := do(ctx, patchBody(req, types.ApplyPatchType, data))
-	if err != nil {
-		return err
+	a.changed = len(o.DryRun) == 0
+	if a.data, err = do(ctx, patchBody(req, types.ApplyPatchType, data)); err != nil {
+		return a, err
 	}
-	return r.decodeConfiguration(reply, obj)
+	return a, r.decodeConfiguration(a.data, obj)
 }
 
 // decodeConfiguration replaces a configuration by the server's reply.

@@ -1,8 +1,8 @@
 package client_test
 
 import (
-	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"testing"
 
@@ -39,9 +39,12 @@ var variants = []struct {
 	{"metadata-protobuf", protobufType, client.MetadataOnly},
 }
 
-// sent is the pod as a server sends it to the form.
-func sent(b testing.TB, media string, form client.Form, eventType string) []byte {
+// sent is the pod as a server sends it to the form, after some changes.
+func sent(b testing.TB, media string, form client.Form, eventType string, changes ...func(*corev1.Pod)) []byte {
 	p := realisticPod(b)
+	for _, change := range changes {
+		change(p)
+	}
 	if form == client.MetadataOnly {
 		m := &metav1.PartialObjectMetadata{ObjectMeta: p.ObjectMeta}
 		m.SetGroupVersionKind(metav1.SchemeGroupVersion.WithKind("PartialObjectMetadata"))
@@ -88,35 +91,50 @@ func BenchmarkGet(b *testing.B) {
 	}
 }
 
-// BenchmarkWatch is one event of a stream: frame, envelopes, decode.
+// BenchmarkWatch is one event of a stream: frame, envelopes, decode. The events
+// are those of one pod, whose status changes.
 func BenchmarkWatch(b *testing.B) {
 	for _, v := range variants {
-		b.Run(v.name, func(b *testing.B) {
-			const batch = 100
-			one := sent(b, v.media, v.form, "MODIFIED")
-			body := bytes.Repeat(one, batch)
-			lw := podsOf(b, bodies(b, &body), v.form)
-			b.ReportAllocs()
-			b.SetBytes(int64(len(one)))
-			left := 0
-			for b.Loop() {
-				// One iteration is one event; a stream is opened each 100.
-				if left--; left > 0 {
-					continue
-				}
-				left = batch
-				n := 0
-				for _, err := range lw.Watch(b.Context(), metav1.ListOptions{}) {
-					if err != nil {
-						b.Fatal(err)
-					}
-					n++
-				}
-				if n != batch {
-					b.Fatalf("%d events", n)
-				}
+		for _, shared := range []bool{false, true} {
+			name := v.name + "/own"
+			if shared {
+				name = v.name + "/decoder"
 			}
-		})
+			b.Run(name, func(b *testing.B) {
+				const batch = 200
+				var body []byte
+				for i := range batch {
+					body = append(body, sent(b, v.media, v.form, "MODIFIED", func(p *corev1.Pod) {
+						p.ResourceVersion = fmt.Sprint(100000 + i)
+						p.Status.Conditions[i%3].Message = fmt.Sprint("message ", i)
+					})...)
+				}
+				lw := podsOf(b, bodies(b, &body), v.form)
+				if shared {
+					lw = withDecoder(lw)
+				}
+				b.ReportAllocs()
+				b.SetBytes(int64(len(body) / batch))
+				left := 0
+				for b.Loop() {
+					// One iteration is one event; a stream is opened each 200.
+					if left--; left > 0 {
+						continue
+					}
+					left = batch
+					n := 0
+					for _, err := range lw.Watch(b.Context(), metav1.ListOptions{}) {
+						if err != nil {
+							b.Fatal(err)
+						}
+						n++
+					}
+					if n != batch {
+						b.Fatalf("%d events", n)
+					}
+				}
+			})
+		}
 	}
 }
 

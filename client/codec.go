@@ -92,11 +92,11 @@ func statusError(status *metav1.Status) error {
 // unmarshalAny decodes data; it tells the kind also beside an error.
 func unmarshalAny(data []byte, fresh runtime.Object) (string, error) {
 	if bytes.HasPrefix(data, protobufMagic) {
-		gvk, raw, err := openEnvelope(data)
+		kind, raw, err := openEnvelope(data)
 		if err != nil {
 			return "", err
 		}
-		return gvk.Kind, unmarshalProtobuf(raw, fresh)
+		return string(kind), unmarshalProtobuf(raw, fresh)
 	}
 	err := json.Unmarshal(data, fresh)
 	if err == nil {
@@ -183,52 +183,4 @@ func (r *Resource) checkKind(claimed string) error {
 		return errNoKind
 	}
 	return fmt.Errorf("it is of kind %s, not %s", claimed, r.gvk.Kind)
-}
-
-// decodeObject decodes one item or one event's object, JSON or protobuf, and
-// sets its kind. Items of a list may lack it in data.
-func (r *Resource) decodeObject(data []byte) (Object, error) {
-	obj, err := r.newObject()
-	if err != nil {
-		return nil, err
-	}
-	kind, err := fill(data, obj)
-	if err == nil && kind != "" {
-		err = r.checkKind(kind)
-	}
-	if err != nil {
-		var known metav1.PartialObjectMetadata
-		_, _ = unmarshalAny(data, &known) // as much as can be read
-		return nil, r.decodeError(&known, err)
-	}
-	obj.GetObjectKind().SetGroupVersionKind(r.gvk)
-	return obj, nil
-}
-
-// decodeMessage decodes one item of a protobuf list: it has no envelope.
-func (r *Resource) decodeMessage(raw []byte) (Object, error) {
-	obj, err := r.newObject()
-	if err != nil {
-		return nil, err
-	}
-	if err := unmarshalProtobuf(raw, obj); err != nil {
-		var known metav1.PartialObjectMetadata
-		_ = known.Unmarshal(raw) // as much as can be read
-		return nil, r.decodeError(&known, err)
-	}
-	obj.GetObjectKind().SetGroupVersionKind(r.gvk)
-	return obj, nil
-}
-
-func (r *Resource) decodeError(known *metav1.PartialObjectMetadata, err error) *DecodeError {
-	return &DecodeError{Kind: r.gvk, Key: ObjectKeyFromObject(known), ResourceVersion: known.ResourceVersion, Err: err}
-}
-
-// checkNamed refuses an object without a name: whatever was decoded, it is none
-// of the kind's.
-func (r *Resource) checkNamed(obj Object) error {
-	if obj.GetName() != "" {
-		return nil
-	}
-	return &DecodeError{Kind: r.gvk, ResourceVersion: obj.GetResourceVersion(), Err: errors.New("it has no name")}
 }

@@ -13,10 +13,18 @@ type DelegatingOptions struct {
 	// DisableFor lists kinds that are read from the server all the same: the
 	// kind counts, not the form.
 	DisableFor []Object
+	// DisableReadYourWritesConsistency leaves the reader untold of writes. False
+	// means that a reader that is a WriteObserver hears of each write to a kind
+	// that is read from it.
+	DisableReadYourWritesConsistency bool
 }
 
 // Delegating is a Client that reads from a cache and does all else at the
 // server. Any number of goroutines may use it.
+//
+// It reads its own writes: once a write has returned, a Get or a List shows
+// it, or something later, though the cache's watch may not have brought it. A write
+// that failed promises nothing.
 type Delegating struct {
 	// Client does all that is not Get or List.
 	Client
@@ -31,7 +39,7 @@ var _ Client = &Delegating{}
 func NewDelegating(direct *Direct, reader Reader, o *DelegatingOptions) (*Delegating, error) {
 	d := &Delegating{Client: direct, reader: reader, live: map[schema.GroupVersionKind]struct{}{}}
 	if o == nil {
-		return d, nil
+		o = &DelegatingOptions{}
 	}
 	for _, obj := range o.DisableFor {
 		gvk, err := direct.GroupVersionKindFor(obj)
@@ -40,25 +48,50 @@ func NewDelegating(direct *Direct, reader Reader, o *DelegatingOptions) (*Delega
 		}
 		d.live[gvk] = struct{}{}
 	}
+	if observer, ok := reader.(WriteObserver); ok && !o.DisableReadYourWritesConsistency {
+		d.Client = direct.observed(func(ctx context.Context, r *Reply) {
+			if _, live := d.live[r.Kind]; !live {
+				observer.Wrote(ctx, r)
+			}
+		})
+	}
 	return d, nil
 }
 
-// Get reads one object from the cache.
+// Get reads one object from the cache; from the server, if Live is given.
 func (d *Delegating) Get(ctx context.Context, key ObjectKey, obj Object, opts ...GetOption) error {
 	gvk, err := d.GroupVersionKindFor(obj)
 	if err != nil {
 		return fmt.Errorf("get %T: %w", obj, err)
 	}
-	return d.readerOf(gvk).Get(ctx, key, obj, opts...)
+	reader := d.readerOf(gvk)
+	if len(opts) > 0 {
+		var o GetOptions
+		if err := o.ApplyOptions(opts); err != nil {
+			return fmt.Errorf("get %T: %w", obj, err)
+		}
+		if o.Live {
+			reader = d.Client
+		}
+	}
+	return reader.Get(ctx, key, obj, opts...)
 }
 
-// List reads many from the cache.
+// List reads many from the cache; from the server, if Live is given.
 func (d *Delegating) List(ctx context.Context, list ObjectList, opts ...ListOption) error {
 	gvk, err := d.GroupVersionKindFor(list)
 	if err != nil {
 		return fmt.Errorf("list %T: %w", list, err)
 	}
-	return d.readerOf(itemKind(gvk)).List(ctx, list, opts...)
+	var o ListOptions
+	if err := o.ApplyOptions(opts); err != nil {
+		return fmt.Errorf("list %T: %w", list, err)
+	}
+	reader := d.readerOf(itemKind(gvk))
+	if o.Live {
+		reader = d.Client
+	}
+	return reader.List(ctx, list, opts...)
 }
 
 func (d *Delegating) readerOf(gvk schema.GroupVersionKind) Reader {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -53,6 +54,8 @@ type Direct struct {
 	// clients has one for each group and version: the path and the error
 	// decoding depend on nothing else.
 	clients map[schema.GroupVersion]rest.Interface // +checklocks:mu
+
+	observe func(context.Context, *Reply) // hears of each write; nil: nobody does
 }
 
 var _ Client = &Direct{}
@@ -84,6 +87,10 @@ func New(cfg *rest.Config, o *Options) (*Direct, error) {
 	} else if cfg.QPS == 0 {
 		cfg.QPS = -1
 	}
+	if err := pinged(cfg); err != nil {
+		return nil, fmt.Errorf("client: %w", err)
+	}
+	cfg.Wrap(func(base http.RoundTripper) http.RoundTripper { return &retryAfterTransport{base} })
 	hc, err := rest.HTTPClientFor(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("client: %w", err)
@@ -211,4 +218,20 @@ func (d *Direct) client(gv schema.GroupVersion) (rest.Interface, error) {
 	}
 	d.clients[gv] = c
 	return c, nil
+}
+
+// pinged makes every HTTP/2 connection be pinged when nothing comes, so that a
+// watch on a dead one ends: after 30 s of silence, and 15 s without an answer.
+// The transports that client-go makes have that. But for a server whose
+// certificate the system's roots vouch for it takes http.DefaultTransport, which
+// has not. To name a proxy, here the usual one, is what makes it take its own.
+func pinged(cfg *rest.Config) error {
+	if cfg.Transport != nil || cfg.Dial != nil || cfg.Proxy != nil || !strings.HasPrefix(cfg.Host, "https:") {
+		return nil
+	}
+	tls, err := rest.TLSConfigFor(cfg)
+	if tls == nil && err == nil {
+		cfg.Proxy = http.ProxyFromEnvironment
+	}
+	return err
 }

@@ -3,10 +3,10 @@
 //
 // # Where it sits
 //
-//	API SERVER ──► LISTWATCH ──► informer ──► cache ──► DELEGATING ─┐ reads
-//	    ▲   ▲                                                      ▼
-//	    │   └── live reads, watches ──────────────────────── your reconciler
-//	    └────── DIRECT ◄─────────────────────────────────── writes ┘
+//	API SERVER ─► LISTWATCH ─► decode ─► informer ─► cache ─► DELEGATING ─┐ reads
+//	    ▲   ▲                                                            ▼
+//	    │   └── live reads, watches ────────────────────────────── your reconciler
+//	    └────── DIRECT ◄───────────────────────────────────────── writes ┘
 //	              │
 //	              ├─ scheme: kind of a Go type       object ─► withKind ─► encode ─► body
 //	              ├─ Mapper: kind ─► path, scope     reply  ─► fill ─► checkKind ─► object
@@ -37,21 +37,28 @@
 //     itself, or the body given. A reply that is only a success changes nothing.
 //  8. Apply needs a field owner; conflicts come back with the causes that name
 //     the other owners.
-//  9. A watch works in the goroutine that loops over it. It ends, and its stream
-//     is closed, when the loop is left, when the context ends, and when the server
-//     ends it: silently if between two events, otherwise with an error as last
-//     value. One object that cannot be decoded is a *DecodeError, and the loop may
-//     go on. A broken stream never makes it hang, panic, or take memory without
-//     bound.
+//  9. A watch works in the goroutine that loops over it, and has no other. It
+//     ends, and its stream is closed, when the loop is left, when the context
+//     ends, and when the server ends it: silently if between two events, otherwise
+//     with an error as last value. One object that cannot be decoded is a
+//     *DecodeError beside the event's type, and the loop may go on. A broken stream
+//     never makes it hang, panic, or take memory without bound, and after a giant
+//     object the memory for it is given back. A connection that died in silence
+//     ends it within 45 s, over HTTP/2.
 //  10. ListWatch.List hands over each item as its bytes arrive, in an allocation of
-//     its own. It retries nothing, like ListWatch.Watch: whoever calls it knows
-//     better. The other calls repeat what the server refused with Retry-After, at
-//     most ten times.
+//     its own: of the list it holds one item. It ends at once with its context. It
+//     retries nothing, like ListWatch.Watch: whoever calls it knows better. The
+//     other calls repeat what the server refused with Retry-After, at most ten
+//     times. The error of every call has the delay that the server asked for:
+//     apierrors.SuggestsClientDelay.
 //  11. The configuration that New gets is not changed. There is no limit on
 //     requests but what it sets.
 //  12. The mapper makes no request before the first question. An unknown kind
 //     costs one discovery a second per group; a kind that is installed later is
 //     found; a broken group breaks no other, and is named.
+//  13. A ListWatch with a Decoder hands over the same objects, but they share
+//     memory. Its Decoder remembers the objects there are, and none that is gone:
+//     deleted, or missing in a whole list, paged or streamed.
 //
 // # Upstream
 //
@@ -65,7 +72,9 @@
 //	Watch                      controller-runtime pkg/client/watch.go; apimachinery
 //	                           pkg/watch/streamwatcher.go
 //	ListWatch                  client-go tools/cache/listwatch.go, tools/pager
-//	wire.go                    apimachinery pkg/runtime/serializer/protobuf
+//	wire.go, message_reader.go apimachinery pkg/runtime/serializer/{protobuf,streaming},
+//	                           pkg/util/framer
+//	retry_after.go             client-go rest/request.go, with_retry.go
 //	Delegating                 controller-runtime pkg/client/client.go
 //	Mapper                     controller-runtime pkg/client/apiutil/restmapper.go
 //	GetConfig                  controller-runtime pkg/client/config/config.go
@@ -78,5 +87,14 @@
 // copy is needed, and never sends a resourceVersion that nobody asked for; a watch
 // is a loop in one goroutine instead of a channel fed by another, and starts at
 // the list's resourceVersion; protobuf is used for what the API server itself
-// serves, by the Go type's package instead of a second scheme.
+// serves, by the Go type's package instead of a second scheme; a Retry-After
+// header is kept where upstream drops it; connections are pinged where upstream
+// does not, for servers that the system's own roots vouch for.
+//
+// A ListWatch asks for no compression, upstream does. Measured with 2,000 Pods
+// over TLS: gzip makes 340 of 6,400 bytes per Pod (protobuf; 580 of 9,500 JSON),
+// and costs the API server 30 µs and the client 1 to 8 µs of CPU for it. Within a
+// cluster bytes are the cheaper thing. Over a slow line set a WrapTransport that
+// removes the header "Accept-Encoding: identity": the transport then asks for
+// gzip by itself, and unpacks it.
 package client

@@ -5,6 +5,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // IgnoreNotFound returns nil for a NotFound error, any other as it is.
@@ -31,8 +32,10 @@ func IgnoreAlreadyExists(err error) error {
 type DecodeError struct {
 	// Kind is what was to be decoded.
 	Kind schema.GroupVersionKind
-	// Key and ResourceVersion are the object's, as far as they could be read.
+	// Key, UID and ResourceVersion are the object's, as far as they could be
+	// read.
 	Key             ObjectKey
+	UID             types.UID
 	ResourceVersion string
 	// Err is the cause.
 	Err error

@@ -2,12 +2,11 @@ package client
 
 import (
 	"bufio"
-	"bytes"
-	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+
+	"governor/client/decode"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,10 +15,11 @@ import (
 
 // frames reads a watch's stream frame by frame. The object's bytes are good
 // until the next call. io.EOF is an end between two frames.
-type frames func() (eventType string, object []byte, err error)
+type frames func() (eventType watch.EventType, object []byte, err error)
 
-// framesOf returns the frames of a stream, in whichever encoding it came.
-func framesOf(body *bufio.Reader) (frames, error) {
+// framesOf returns the frames of a stream, in whichever encoding it came. d is
+// for the objects.
+func framesOf(body *bufio.Reader, d decoder) (frames, error) {
 	protobuf, err := isProtobuf(body)
 	if err != nil {
 		return nil, err
@@ -27,61 +27,84 @@ func framesOf(body *bufio.Reader) (frames, error) {
 	if protobuf {
 		return protobufFrames(body), nil
 	}
-	return jsonFrames(body, maxMessage), nil
+	return jsonFrames(jsonReader(body, d)), nil
 }
 
-// protobufFrames reads [4 bytes of length][WatchEvent] over one buffer.
+// protobufFrames reads [4 bytes of length][WatchEvent].
 func protobufFrames(body *bufio.Reader) frames {
-	var buf bytes.Buffer
-	return func() (string, []byte, error) {
-		var head [4]byte
-		if _, err := io.ReadFull(body, head[:]); err != nil {
-			return "", nil, err
-		}
-		frame, err := readMessage(body, &buf, uint64(binary.BigEndian.Uint32(head[:])))
+	in := messageReader{in: body}
+	return func() (watch.EventType, []byte, error) {
+		frame, err := in.frame()
 		if err != nil {
 			return "", nil, err
 		}
-		return openWatchEvent(frame)
+		eventType, object, err := openWatchEvent(frame)
+		return eventTypeOf(eventType), object, err
 	}
 }
 
-// jsonFrames reads {"type":…,"object":…} one after the other; limit bounds the
-// bytes of one.
-func jsonFrames(body io.Reader, limit int) frames {
-	limited := &meter{r: body, limit: limit}
-	dec := json.NewDecoder(limited)
-	var frame struct {
-		Type   string          `json:"type"`
-		Object json.RawMessage `json:"object"` // its array is used again
+// jsonFrames reads {"type":…,"object":…} one after the other.
+func jsonFrames(in *decode.JSONReader) frames {
+	return func() (watch.EventType, []byte, error) {
+		if _, err := in.Value(); err != nil {
+			return "", nil, tooLong(err)
+		}
+		eventType, object, err := in.OpenEvent()
+		return watch.EventType(eventType), object, err
 	}
-	return func() (string, []byte, error) {
-		limited.reset()
-		frame.Type, frame.Object = "", frame.Object[:0]
-		err := dec.Decode(&frame)
-		return frame.Type, frame.Object, err
+}
+
+// tooLong is the one error for both encodings.
+func tooLong(err error) error {
+	if errors.Is(err, decode.ErrTooLarge) {
+		return errTooLong
 	}
+	return err
+}
+
+// eventTypeOf spares a string for each event.
+func eventTypeOf(text []byte) watch.EventType {
+	switch string(text) {
+	case string(watch.Added):
+		return watch.Added
+	case string(watch.Modified):
+		return watch.Modified
+	case string(watch.Deleted):
+		return watch.Deleted
+	case string(watch.Bookmark):
+		return watch.Bookmark
+	}
+	return watch.EventType(text)
 }
 
 // eachEvent yields the events of a stream until it ends, or breaks, or yield
 // returns false. A stream that ends between two events ends without an error.
-func (r *Resource) eachEvent(body *bufio.Reader, yield func(Event, error) bool) error {
-	next, err := framesOf(body)
+func (o *objects) eachEvent(body *bufio.Reader, yield func(Event, *DecodeError) bool) error {
+	next, err := framesOf(body, o.decoder)
 	for err == nil {
-		var eventType string
+		var ev Event
 		var data []byte
-		if eventType, data, err = next(); err != nil {
+		if ev.Type, data, err = next(); err != nil {
 			break
 		}
-		var ev Event
-		ev, err = r.decodeEvent(watch.EventType(eventType), data)
-		if _, isOne := errors.AsType[*DecodeError](err); err != nil && !isOne {
-			return err
+		var bad *DecodeError
+		switch ev.Type {
+		case watch.Added, watch.Modified, watch.Deleted:
+			ev.Object, bad = o.named(o.one(data, o.decoder))
+		case watch.Bookmark:
+			// It is no state of an object: no decoder is to remember it.
+			ev.Object, bad = o.one(data, plain{o.Resource})
+		case watch.Error:
+			return statusEvent(data)
+		default:
+			return fmt.Errorf("the stream has an event of type %q: not a watch of objects", ev.Type)
 		}
-		if !yield(ev, err) {
+		if broken(data, bad) {
+			return bad.Err
+		}
+		if !yield(ev, bad) {
 			return nil
 		}
-		err = nil
 	}
 	if err == io.EOF {
 		return nil
@@ -89,24 +112,11 @@ func (r *Resource) eachEvent(body *bufio.Reader, yield func(Event, error) bool) 
 	return err
 }
 
-func (r *Resource) decodeEvent(eventType watch.EventType, data []byte) (Event, error) {
-	switch eventType {
-	case watch.Added, watch.Modified, watch.Deleted, watch.Bookmark:
-		obj, err := r.decodeObject(data)
-		if err == nil && eventType != watch.Bookmark {
-			err = r.checkNamed(obj)
-		}
-		if err != nil {
-			return Event{}, err
-		}
-		return Event{Type: eventType, Object: obj}, nil
-	case watch.Error:
-		var status metav1.Status
-		if _, err := unmarshal(data, &status); err != nil {
-			return Event{}, fmt.Errorf("the server reported an error that cannot be read: %w", err)
-		}
-		return Event{}, apierrors.FromObject(&status)
-	default:
-		return Event{}, fmt.Errorf("the stream has an event of type %q: not a watch of objects", eventType)
+// statusEvent is the error that an event of the server tells.
+func statusEvent(data []byte) error {
+	var status metav1.Status
+	if _, err := unmarshalAny(data, &status); err != nil {
+		return fmt.Errorf("the server reported an error that cannot be read: %w", err)
 	}
+	return apierrors.FromObject(&status)
 }

@@ -18,8 +18,13 @@ import (
 
 // bodies returns a client whose every request is answered with *body.
 func bodies(t testing.TB, body *[]byte) *server {
+	return bodiesOf(t, func() io.Reader { return bytes.NewReader(*body) })
+}
+
+// bodiesOf returns a client whose every request is answered with a next body.
+func bodiesOf(t testing.TB, next func() io.Reader) *server {
 	cfg := &rest.Config{Host: "http://server", Transport: roundTripper(func(*http.Request) (*http.Response, error) {
-		return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(bytes.NewReader(*body))}, nil
+		return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(next())}, nil
 	})}
 	c, err := client.New(cfg, &client.Options{Scheme: testScheme(t), Mapper: testMapper()})
 	if err != nil {
@@ -46,7 +51,8 @@ func FuzzStreams(f *testing.F) {
 	s := bodies(f, &body)
 	var lists []*client.ListWatch
 	for _, form := range []client.Form{client.Typed, client.Unstructured, client.MetadataOnly} {
-		lists = append(lists, podsOf(f, s, form))
+		own := podsOf(f, s, form)
+		lists = append(lists, own, withDecoder(own))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		body = data
@@ -83,7 +89,7 @@ func FuzzWatchCut(f *testing.F) {
 	f.Add(uint8(5), uint16(9999), true)
 	var body []byte
 	s := bodies(f, &body)
-	lw := podsOf(f, s, client.Typed)
+	own := podsOf(f, s, client.Typed)
 	f.Fuzz(func(t *testing.T, events uint8, cut uint16, protobuf bool) {
 		media := jsonType
 		if protobuf {
@@ -102,13 +108,15 @@ func FuzzWatchCut(f *testing.F) {
 				want, clean = i, end == len(body)
 			}
 		}
-		got, err := seen(t.Context(), lw)
-		if len(got) != want || (err == nil) != clean {
-			t.Fatalf("cut at %d of %v: %d events, error %v; want %d, clean %v", len(body), ends, len(got), err, want, clean)
-		}
-		for i, text := range got {
-			if text != fmt.Sprintf("ADDED Pod p%d@%d", i, i) {
-				t.Fatalf("event %d is %s", i, text)
+		for _, lw := range []*client.ListWatch{own, withDecoder(own)} {
+			got, err := seen(t.Context(), lw)
+			if len(got) != want || (err == nil) != clean {
+				t.Fatalf("cut at %d of %v: %d events, error %v; want %d, clean %v", len(body), ends, len(got), err, want, clean)
+			}
+			for i, text := range got {
+				if text != fmt.Sprintf("ADDED Pod p%d@%d", i, i) {
+					t.Fatalf("event %d is %s", i, text)
+				}
 			}
 		}
 	})

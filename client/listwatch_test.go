@@ -222,26 +222,6 @@ func TestListWatchDoesNotRetry(t *testing.T) {
 	s.only(t)
 }
 
-// Contract 9: one object that cannot be decoded is named, and the rest comes.
-func TestWatchDecodeError(t *testing.T) {
-	bad := []byte(`{"type":"MODIFIED","object":{"kind":"Pod","apiVersion":"v1","metadata":{"name":"bad","namespace":"ns","resourceVersion":"2"},"spec":{"nodeName":5}}}` + "\n")
-	other := bytes.ReplaceAll(bad, []byte(`"kind":"Pod"`), []byte(`"kind":"Node"`))
-	other = bytes.ReplaceAll(other, []byte(`"nodeName":5`), nil)
-	for name, bad := range map[string][]byte{"does not fit": bad, "other kind": other} {
-		t.Run(name, func(t *testing.T) {
-			s := newServer(t, stream(jsonType, frame(t, jsonType, "ADDED", served("a", "1")), bad, frame(t, jsonType, "ADDED", served("b", "3"))))
-			got, err := seen(t.Context(), podsOf(t, s, client.Typed))
-			if diff := cmp.Diff([]string{"ADDED Pod a@1", "ADDED Pod b@3"}, got); diff != "" {
-				t.Error(diff)
-			}
-			de, ok := errors.AsType[*client.DecodeError](err)
-			if !ok || de.Kind != podKind || de.Key.String() != "ns/bad" || de.ResourceVersion != "2" {
-				t.Errorf("error %v", err)
-			}
-		})
-	}
-}
-
 // An object without a name is none: null in a list, or an empty event.
 func TestObjectsWithoutName(t *testing.T) {
 	s := newServer(t, stream(jsonType, []byte(`{"type":"ADDED","object":null}{"type":"ADDED","object":{}}`)))

@@ -33,6 +33,14 @@ type GetOptions struct {
 	// UnsafeDisableDeepCopy, if true, makes a cache hand out its own object,
 	// which must then be read only. Live reads ignore it. Nil means false.
 	UnsafeDisableDeepCopy *bool
+	// Live makes a Delegating client read from the server.
+	Live bool
+	// MinResourceVersion makes a cache wait, for some seconds, until it has come so
+	// far; empty means not at all. A live read is the newest state anyway.
+	MinResourceVersion string
+	// DisableReadYourWritesConsistency makes a cache answer from what the watch
+	// has brought, though the caller's own writes are not in it yet.
+	DisableReadYourWritesConsistency bool
 }
 
 // ApplyOptions folds opts into o.
@@ -49,6 +57,9 @@ func (o *GetOptions) ApplyOptions(opts []GetOption) error {
 func (o *GetOptions) ApplyToGet(to *GetOptions) {
 	if o != nil {
 		set(&to.UnsafeDisableDeepCopy, o.UnsafeDisableDeepCopy)
+		setText(&to.MinResourceVersion, o.MinResourceVersion)
+		to.Live = to.Live || o.Live
+		to.DisableReadYourWritesConsistency = to.DisableReadYourWritesConsistency || o.DisableReadYourWritesConsistency
 	}
 }
 
@@ -65,8 +76,12 @@ type ListOptions struct {
 	Limit int64
 	// Continue is the token of an earlier list with Limit: the next page.
 	Continue string
-	// UnsafeDisableDeepCopy is as in GetOptions.
-	UnsafeDisableDeepCopy *bool
+	// UnsafeDisableDeepCopy, Live, MinResourceVersion and
+	// DisableReadYourWritesConsistency are as in GetOptions.
+	UnsafeDisableDeepCopy            *bool
+	Live                             bool
+	MinResourceVersion               string
+	DisableReadYourWritesConsistency bool
 
 	// err is the first option that made no sense.
 	err error
@@ -106,6 +121,9 @@ func (o *ListOptions) ApplyToList(to *ListOptions) {
 		to.Continue = o.Continue
 	}
 	set(&to.UnsafeDisableDeepCopy, o.UnsafeDisableDeepCopy)
+	setText(&to.MinResourceVersion, o.MinResourceVersion)
+	to.Live = to.Live || o.Live
+	to.DisableReadYourWritesConsistency = to.DisableReadYourWritesConsistency || o.DisableReadYourWritesConsistency
 }
 
 // CreateOptions are the options of Create.

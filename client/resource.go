@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"governor/client/decode"
 	"governor/scheme"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -124,24 +125,26 @@ func patchBody(req *rest.Request, patchType types.PatchType, data []byte) *rest.
 // do sends a request and returns the reply's bytes. An error that the server
 // describes with a Status is an *apierrors.StatusError.
 func do(ctx context.Context, req *rest.Request) ([]byte, error) {
-	res := req.Do(ctx)
+	var after retryAfter
+	res := req.Do(after.listening(ctx))
 	if err := res.Error(); err != nil {
-		return nil, err
+		return nil, after.complete(err)
 	}
 	return res.Raw()
 }
 
-// doInto sends a request and replaces obj by the reply, with the kind set.
-func (r *Resource) doInto(ctx context.Context, req *rest.Request, obj Object) error {
+// doInto sends a request and replaces obj by the reply, with the kind set. It
+// returns the reply's bytes, also beside an error that is about what they say.
+func (r *Resource) doInto(ctx context.Context, req *rest.Request, obj Object) ([]byte, error) {
 	data, err := do(ctx, req)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := decodeInto(data, obj, r.checkKind); err != nil {
-		return err
+		return data, err
 	}
 	obj.GetObjectKind().SetGroupVersionKind(r.gvk)
-	return nil
+	return data, nil
 }
 
 // newObject returns an empty object of the kind, in the form.
@@ -161,4 +164,16 @@ func (r *Resource) newObject() (Object, error) {
 		return nil, fmt.Errorf("%T has no metadata: it is not an object that can be read", obj)
 	}
 	return o, nil
+}
+
+// NewDecoder returns a Decoder for one ListWatch of this Resource. It is nil,
+// which a ListWatch takes for none, if the kind has no Go type that can be read.
+func (r *Resource) NewDecoder(o *decode.Options) *decode.Decoder {
+	if _, err := r.newObject(); err != nil {
+		return nil
+	}
+	return decode.New(func() decode.Object {
+		obj, _ := r.newObject() // it could just now
+		return obj
+	}, o)
 }

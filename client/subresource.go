@@ -31,50 +31,52 @@ func (s *subResource) check() error {
 
 // Get reads obj's subresource into sub.
 func (s *subResource) Get(ctx context.Context, obj, sub Object, opts ...GetOption) error {
-	return s.d.write(ctx, "get", s.name, obj, func(r *Resource, key ObjectKey) error {
+	return s.d.write(ctx, "get", s.name, obj, func(r *Resource, key ObjectKey) (a answer, err error) {
 		if err := errors.Join(s.check(), new(GetOptions).ApplyOptions(opts)); err != nil {
-			return err
+			return a, err
 		}
 		r, sub, err := s.d.subBody(r, s.name, obj, sub)
 		if err != nil {
-			return err
+			return a, err
 		}
 		if err := r.checkWhole(); err != nil {
-			return err
+			return a, err
 		}
 		req, err := r.named(http.MethodGet, key)
 		if err != nil {
-			return err
+			return a, err
 		}
-		return r.doInto(ctx, req.SubResource(s.name), sub)
+		_, err = r.doInto(ctx, req.SubResource(s.name), sub)
+		return a, err
 	})
 }
 
 // Create posts sub to obj.
 func (s *subResource) Create(ctx context.Context, obj, sub Object, opts ...CreateOption) error {
-	return s.d.write(ctx, "create", s.name, obj, func(r *Resource, key ObjectKey) error {
+	return s.d.write(ctx, "create", s.name, obj, func(r *Resource, key ObjectKey) (a answer, err error) {
 		var o CreateOptions
 		if err := errors.Join(s.check(), o.ApplyOptions(opts)); err != nil {
-			return err
+			return a, err
 		}
 		r, sub, err := s.d.subBody(r, s.name, obj, sub)
 		if err != nil {
-			return err
+			return a, err
 		}
 		if err := r.checkWhole(); err != nil {
-			return err
+			return a, err
 		}
 		req, err := r.named(http.MethodPost, key)
 		if err != nil {
-			return err
+			return a, err
 		}
 		if req, err = r.body(params(req.SubResource(s.name), o.meta()), sub); err != nil {
-			return err
+			return a, err
 		}
-		if err := r.doInto(ctx, req, sub); !errors.Is(err, errStatusReply) {
-			return err
+		a.changed = len(o.DryRun) == 0
+		if a.data, err = r.doInto(ctx, req, sub); errors.Is(err, errStatusReply) {
+			err = nil // an eviction or a binding: done, and there is no object
 		}
-		return nil // an eviction or a binding: done, and there is no object
+		return a, err
 	})
 }
 

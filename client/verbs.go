@@ -32,7 +32,8 @@ func (r *Resource) get(ctx context.Context, key ObjectKey, obj Object, opts []Ge
 	if err != nil {
 		return err
 	}
-	return r.doInto(ctx, req, obj)
+	_, err = r.doInto(ctx, req, obj)
+	return err
 }
 
 // List reads many objects from the server: one page, if Limit is given.
@@ -113,19 +114,27 @@ func (o *ListOptions) where() string {
 	return "in " + o.Namespace
 }
 
+// answer is what a change was answered with.
+type answer struct {
+	data    []byte
+	changed bool // it was a write, and no dry run
+}
+
 // write runs one change of one object, and adds to its error what was tried.
-func (d *Direct) write(ctx context.Context, verb, sub string, obj Object, change func(r *Resource, key ObjectKey) error) error {
+func (d *Direct) write(ctx context.Context, verb, sub string, obj Object, change func(r *Resource, key ObjectKey) (answer, error)) error {
 	r, err := d.resourceOf(ctx, obj)
 	if err != nil {
 		return fmt.Errorf("%s %T: %w", verb, obj, err)
 	}
 	key := ObjectKeyFromObject(obj)
-	if err := change(r, key); err != nil {
+	a, err := change(r, key)
+	if err != nil {
 		if key.Name == "" {
 			key.Name = obj.GetGenerateName()
 		}
 		return callError(verb, r.gvk.GroupKind(), sub, key, err)
 	}
+	d.wrote(ctx, r, verb, sub, ObjectKeyFromObject(obj), a) // a create may have made the name
 	return nil
 }
 
@@ -139,22 +148,24 @@ func (r *Resource) checkWhole() error {
 
 // Create stores a new object.
 func (d *Direct) Create(ctx context.Context, obj Object, opts ...CreateOption) error {
-	return d.write(ctx, "create", "", obj, func(r *Resource, key ObjectKey) error {
+	return d.write(ctx, "create", "", obj, func(r *Resource, key ObjectKey) (a answer, err error) {
 		var o CreateOptions
 		if err := o.ApplyOptions(opts); err != nil {
-			return err
+			return a, err
 		}
 		if err := r.checkWhole(); err != nil {
-			return err
+			return a, err
 		}
 		if err := r.checkNamespace(key.Namespace); err != nil {
-			return err
+			return a, err
 		}
 		req, err := r.body(params(r.request(http.MethodPost, key.Namespace), o.meta()), obj)
 		if err != nil {
-			return err
+			return a, err
 		}
-		return r.doInto(ctx, req, obj)
+		a.data, err = r.doInto(ctx, req, obj)
+		a.changed = len(o.DryRun) == 0
+		return a, err
 	})
 }
 
@@ -168,26 +179,28 @@ func (d *Direct) Update(ctx context.Context, obj Object, opts ...UpdateOption) e
 }
 
 func (d *Direct) update(ctx context.Context, sub string, obj Object, opts []UpdateOption) error {
-	return d.write(ctx, "update", sub, obj, func(r *Resource, key ObjectKey) error {
+	return d.write(ctx, "update", sub, obj, func(r *Resource, key ObjectKey) (a answer, err error) {
 		var o UpdateOptions
 		if err := o.ApplyOptions(opts); err != nil {
-			return err
+			return a, err
 		}
 		r, body, err := d.subBody(r, sub, obj, o.SubResourceBody)
 		if err != nil {
-			return err
+			return a, err
 		}
 		if err := r.checkWhole(); err != nil {
-			return err
+			return a, err
 		}
 		req, err := r.named(http.MethodPut, key)
 		if err != nil {
-			return err
+			return a, err
 		}
 		if req, err = r.body(params(req.SubResource(subPath(sub)...), o.meta()), body); err != nil {
-			return err
+			return a, err
 		}
-		return r.doInto(ctx, req, body)
+		a.data, err = r.doInto(ctx, req, body)
+		a.changed = len(o.DryRun) == 0
+		return a, err
 	})
 }
 
@@ -201,28 +214,30 @@ func (d *Direct) Patch(ctx context.Context, obj Object, patch Patch, opts ...Pat
 }
 
 func (d *Direct) patch(ctx context.Context, sub string, obj Object, patch Patch, opts []PatchOption) error {
-	return d.write(ctx, "patch", sub, obj, func(r *Resource, key ObjectKey) error {
+	return d.write(ctx, "patch", sub, obj, func(r *Resource, key ObjectKey) (a answer, err error) {
 		var o PatchOptions
 		if err := o.ApplyOptions(opts); err != nil {
-			return err
+			return a, err
 		}
 		r, body, err := d.subBody(r, sub, obj, o.SubResourceBody)
 		if err != nil {
-			return err
+			return a, err
 		}
 		if patch == nil {
-			return fmt.Errorf("the patch is nil")
+			return a, fmt.Errorf("the patch is nil")
 		}
 		data, err := patch.Data(withKind(body, r.gvk))
 		if err != nil {
-			return err
+			return a, err
 		}
 		req, err := r.named(http.MethodPatch, key)
 		if err != nil {
-			return err
+			return a, err
 		}
 		req = patchBody(params(req.SubResource(subPath(sub)...), o.meta()), patch.Type(), data)
-		return r.doInto(ctx, req, body)
+		a.data, err = r.doInto(ctx, req, body)
+		a.changed = len(o.DryRun) == 0
+		return a, err
 	})
 }
 
@@ -232,20 +247,21 @@ func (o *PatchOptions) meta() runtime.Object {
 
 // Delete removes an object.
 func (d *Direct) Delete(ctx context.Context, obj Object, opts ...DeleteOption) error {
-	return d.write(ctx, "delete", "", obj, func(r *Resource, key ObjectKey) error {
+	return d.write(ctx, "delete", "", obj, func(r *Resource, key ObjectKey) (a answer, err error) {
 		var o DeleteOptions
 		if err := o.ApplyOptions(opts); err != nil {
-			return err
+			return a, err
 		}
 		req, err := r.named(http.MethodDelete, key)
 		if err != nil {
-			return err
+			return a, err
 		}
 		if req, err = deleteBody(req, &o); err != nil {
-			return err
+			return a, err
 		}
-		_, err = do(ctx, req)
-		return err
+		a.data, err = do(ctx, req)
+		a.changed = len(o.DryRun) == 0
+		return a, err
 	})
 }
 
@@ -256,30 +272,33 @@ func (d *Direct) DeleteAllOf(ctx context.Context, obj Object, opts ...DeleteAllO
 		return fmt.Errorf("delete all of %T: %w", obj, err)
 	}
 	var o DeleteAllOfOptions
+	var a answer
 	err = o.ApplyOptions(opts)
 	if err == nil {
-		err = r.deleteAllOf(ctx, &o)
+		a, err = r.deleteAllOf(ctx, &o)
 	}
 	if err != nil {
 		return callError("delete all of", r.gvk.GroupKind(), "", ObjectKey{Name: o.where()}, err)
 	}
+	d.wrote(ctx, r, "deletecollection", "", ObjectKey{Namespace: o.Namespace}, a)
 	return nil
 }
 
-func (r *Resource) deleteAllOf(ctx context.Context, o *DeleteAllOfOptions) error {
+func (r *Resource) deleteAllOf(ctx context.Context, o *DeleteAllOfOptions) (a answer, err error) {
 	if err := r.checkSelection(o.Namespace); err != nil {
-		return err
+		return a, err
 	}
 	if r.Namespaced() && o.Namespace == "" {
-		return fmt.Errorf("%s lives in namespaces, and the server deletes in one at a time: pass InNamespace", r.gvk.Kind)
+		return a, fmt.Errorf("%s lives in namespaces, and the server deletes in one at a time: pass InNamespace", r.gvk.Kind)
 	}
 	if o.selectsNothing() {
-		return nil
+		return a, nil
 	}
 	req, err := deleteBody(params(r.collection(http.MethodDelete, o.Namespace), o.ListOptions.meta()), &o.DeleteOptions)
 	if err != nil {
-		return err
+		return a, err
 	}
-	_, err = do(ctx, req)
-	return err
+	a.data, err = do(ctx, req)
+	a.changed = len(o.DeleteOptions.DryRun) == 0
+	return a, err
 }

@@ -1,12 +1,8 @@
 package client
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
-	"io"
-
-	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // Protobuf from an API server comes in envelopes:
@@ -75,40 +71,37 @@ func eachField(msg []byte, f func(num uint64, value []byte) error) error {
 
 // openEnvelope returns the kind and the bytes of one object that begins with
 // protobufMagic.
-func openEnvelope(data []byte) (gvk schema.GroupVersionKind, raw []byte, err error) {
+func openEnvelope(data []byte) (kind, raw []byte, err error) {
 	err = eachField(data[len(protobufMagic):], func(num uint64, value []byte) error {
 		switch num {
 		case 1:
-			gvk, err = openTypeMeta(value)
+			kind, err = openTypeMeta(value)
 			return err
 		case 2:
 			raw = value
 		}
 		return nil
 	})
-	return gvk, raw, err
+	return kind, raw, err
 }
 
-func openTypeMeta(data []byte) (schema.GroupVersionKind, error) {
-	var apiVersion, kind string
-	err := eachField(data, func(num uint64, value []byte) error {
-		switch num {
-		case 1:
-			apiVersion = string(value)
-		case 2:
-			kind = string(value)
+// openTypeMeta returns the kind.
+func openTypeMeta(data []byte) (kind []byte, err error) {
+	err = eachField(data, func(num uint64, value []byte) error {
+		if num == 2 {
+			kind = value
 		}
 		return nil
 	})
-	return schema.FromAPIVersionAndKind(apiVersion, kind), err
+	return kind, err
 }
 
 // openWatchEvent returns the type and the object of one frame of a watch.
-func openWatchEvent(frame []byte) (eventType string, object []byte, err error) {
+func openWatchEvent(frame []byte) (eventType, object []byte, err error) {
 	err = eachField(frame, func(num uint64, value []byte) error {
 		switch num {
 		case 1:
-			eventType = string(value)
+			eventType = value
 		case 2:
 			return eachField(value, func(num uint64, value []byte) error {
 				if num == 1 {
@@ -120,43 +113,4 @@ func openWatchEvent(frame []byte) (eventType string, object []byte, err error) {
 		return nil
 	})
 	return eventType, object, err
-}
-
-// readMessage reads size bytes into buf. It grows buf only as bytes arrive.
-func readMessage(r io.Reader, buf *bytes.Buffer, size uint64) ([]byte, error) {
-	if size > maxMessage {
-		return nil, errTooLong
-	}
-	buf.Reset()
-	if _, err := io.CopyN(buf, r, int64(size)); err != nil {
-		return nil, noEOF(err)
-	}
-	return buf.Bytes(), nil
-}
-
-// noEOF turns an end in the middle of something into an error that says so.
-func noEOF(err error) error {
-	if err == io.EOF {
-		return io.ErrUnexpectedEOF
-	}
-	return err
-}
-
-// meter is a reader that gives out no more than limit bytes, and what one more
-// Read may bring, between two calls of reset.
-type meter struct {
-	r     io.Reader
-	limit int
-	left  int
-}
-
-func (m *meter) reset() { m.left = m.limit }
-
-func (m *meter) Read(p []byte) (int, error) {
-	if m.left <= 0 {
-		return 0, errTooLong
-	}
-	n, err := m.r.Read(p)
-	m.left -= n
-	return n, err
 }

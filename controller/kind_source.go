@@ -8,6 +8,7 @@ import (
 
 	"governor/cache"
 	"governor/client"
+	"governor/informer"
 )
 
 // Kind is the source of the changes of obj's kind in a cache. Events have the
@@ -30,13 +31,13 @@ type kindSource[K comparable] struct {
 
 // Run implements Source.
 func (k *kindSource[K]) Run(ctx context.Context, q Adder[K], synced func()) error {
-	informer, err := k.cache.GetInformer(ctx, k.object)
+	kind, err := k.cache.GetInformer(ctx, k.object)
 	if err != nil {
 		return err
 	}
-	registration, err := informer.AddHandler(inForm(k.object, &feed[K]{
+	registration, err := kind.AddHandler(inForm(k.object, &feed[K]{
 		ctx: ctx, source: k.String(), predicates: k.predicates, handler: k.handler, queue: q,
-	}))
+	}), &informer.HandlerOptions{Name: k.String(), Resync: true, Coalesce: k.coalesces()})
 	if err != nil {
 		return err
 	}
@@ -47,6 +48,28 @@ func (k *kindSource[K]) Run(ctx context.Context, q Adder[K], synced func()) erro
 	synced()
 	<-ctx.Done()
 	return nil
+}
+
+// coalesces says whether, when the source has fallen far behind, the states
+// between an object's first and last may be left out. Reconcilers read the
+// cache, which is ahead of the source, so they may know each of these states, and
+// have to be told when it is over. If all that counts is the object's own key, and
+// that something changed, they are: with the last one. But a map function that
+// never sees the state in between would not tell the owner that the object had
+// there; and a predicate that compares labels would take a change and its
+// reversal for none.
+func (k *kindSource[K]) coalesces() bool {
+	if _, own := any(k.handler).(EnqueueRequestForObject); !own {
+		return false
+	}
+	for _, p := range k.predicates {
+		switch p.(type) {
+		case GenerationChangedPredicate, ResourceVersionChangedPredicate: // what they compare only grows
+		default:
+			return false
+		}
+	}
+	return true
 }
 
 // String names the source in errors and logs.

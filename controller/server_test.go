@@ -55,24 +55,39 @@ func (s *server) writes() (writes []string) {
 	return writes
 }
 
-// cutWatches has the watches of a resource hear nothing more. What has changed by the time of
-// relist they hear of only in the list that it makes the informers do, as the history is
-// forgotten. For use in a bubble.
+// cutWatches breaks each watch of a resource that begins from now on, in the
+// middle of its first event after the initial object, of which there must be one.
+// What has changed by the time of relist the informers hear of only in the list
+// that they have to make then, as the history is forgotten. For use in a bubble.
 func (s *server) cutWatches(t testing.TB, resource string) (relist func()) {
 	t.Helper()
-	watches := envtest.Match{Resource: resource}
-	restore := s.Inject(envtest.Match{Verb: "watch", Resource: resource}, envtest.Fault{Break: envtest.Stall})
-	s.DropWatches(watches)
+	lists := func(r envtest.Request) bool { return r.Query.Get("sendInitialEvents") != "" }
+	streamed := func() (n int) {
+		for _, r := range s.Requests() {
+			if r.Resource == resource && lists(r) && r.Code == 200 {
+				n++
+			}
+		}
+		return n
+	}
+	// A streaming list has two frames more: the object, and that it is all.
+	removeLists := s.Inject(envtest.Match{Verb: "watch", Resource: resource, Func: lists}, envtest.Fault{Break: envtest.Cut, After: 2})
+	removeWatches := s.Inject(envtest.Match{Verb: "watch", Resource: resource}, envtest.Fault{Break: envtest.Cut})
 	return func() {
 		t.Helper()
+		before := streamed()
+		if before == 0 {
+			t.Error("there was no watch to cut")
+		}
 		if err := s.CompactTo(""); err != nil {
 			t.Fatal(err)
 		}
-		restore()
-		if s.DropWatches(watches) == 0 {
-			t.Error("there was no watch to cut")
-		}
+		removeLists()
+		removeWatches()
 		settle(2 * time.Minute) // the reflector's back-off
+		if streamed() == before {
+			t.Error("the informers did not list again")
+		}
 	}
 }
 

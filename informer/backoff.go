@@ -1,6 +1,7 @@
 package informer
 
 import (
+	"cmp"
 	"context"
 	"math/rand/v2"
 	"time"
@@ -12,6 +13,8 @@ const (
 	// longer than 30 s unless the server asks for it.
 	firstDelay = 800 * time.Millisecond
 	lastDelay  = 15 * time.Second
+	// lastRetry is the same for lists that are only for the sake of some objects.
+	lastRetry = 5 * time.Minute
 	// healthySpell without a failure makes the next one the first again.
 	healthySpell = 2 * time.Minute
 	// maxRetryAfter bounds what a server can ask for.
@@ -22,6 +25,7 @@ const (
 // to 15 s, and jitter up to as much again. The zero value is ready to use. It
 // is for one goroutine.
 type backoff struct {
+	last  time.Duration // in place of lastDelay, if not zero
 	base  time.Duration // of the last wait, without jitter
 	until time.Time     // when the last wait ended
 }
@@ -32,7 +36,7 @@ func (b *backoff) next(now time.Time) time.Duration {
 	case b.base == 0 || now.Sub(b.until) >= healthySpell:
 		b.base = firstDelay
 	default:
-		b.base = min(2*b.base, lastDelay)
+		b.base = min(2*b.base, cmp.Or(b.last, lastDelay))
 	}
 	wait := b.base + rand.N(b.base)
 	b.until = now.Add(wait)

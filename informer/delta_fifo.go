@@ -10,6 +10,10 @@ import (
 // maxQueued is how many deltas wait in a DeltaFIFO before Push does.
 const maxQueued = 4096
 
+// keptDeltas is how many deltas an idle DeltaFIFO has room for, at most, in each of
+// its two slices.
+const keptDeltas = 256
+
 // DeltaType says what a Delta is.
 type DeltaType int
 
@@ -36,8 +40,17 @@ type Delta struct {
 	Object client.Object
 	// Objects are those of Replaced.
 	Objects []client.Object
+	// Unread says, of a Deleted, that its object could not be read and is a stub:
+	// namespace, name, UID and version. The last state is the stored one, if any.
+	Unread bool
+	// UnreadKeys are, of a Replaced, those of objects that exist but could not be
+	// read: what the Store has of them stays.
+	UnreadKeys []client.ObjectKey
 	// ResourceVersion is the server's after the step; empty means that it is not known.
 	ResourceVersion string
+
+	// taken is called when the Store has taken the delta; nil: nobody waits for that.
+	taken func()
 }
 
 // DeltaFIFO hands deltas from a Reflector to one consumer, in the order in
@@ -113,6 +126,9 @@ func (f *DeltaFIFO) Pop(ctx context.Context, buffer []Delta) ([]Delta, error) {
 		f.mu.Lock()
 		batch := f.queue
 		if len(batch) > 0 {
+			if cap(buffer) > keptDeltas && cap(buffer) > 8*len(batch) {
+				buffer = nil // of a burst that is over
+			}
 			f.queue = buffer[:0]
 			signal(f.space)
 		}

@@ -9,6 +9,7 @@ import (
 	"governor/informer"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 )
@@ -28,8 +29,12 @@ func (server) List(_ context.Context, _ metav1.ListOptions, yield func(client.Ob
 	return metav1.ListMeta{ResourceVersion: "10"}, nil
 }
 
-func (server) Watch(ctx context.Context, _ metav1.ListOptions) iter.Seq2[client.Event, error] {
+func (server) Watch(ctx context.Context, opts metav1.ListOptions) iter.Seq2[client.Event, error] {
 	return func(yield func(client.Event, error) bool) {
+		if opts.SendInitialEvents != nil {
+			yield(client.Event{}, apierrors.NewBadRequest("there are no streaming lists here"))
+			return
+		}
 		if yield(client.Event{Type: watch.Modified, Object: settings("11", "fast")}, nil) &&
 			yield(client.Event{Type: watch.Deleted, Object: settings("12", "fast")}, nil) {
 			<-ctx.Done()

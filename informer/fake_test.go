@@ -2,6 +2,7 @@ package informer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"maps"
@@ -16,7 +17,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apimachinery/pkg/watch"
 )
 
@@ -44,6 +47,27 @@ func deleted(name, rv string, uid ...string) client.Event {
 
 func bookmark(rv string) client.Event {
 	return client.Event{Type: watch.Bookmark, Object: obj("", rv)}
+}
+
+// initialEnd is the bookmark after the initial events.
+func initialEnd(rv string) client.Event {
+	e := bookmark(rv)
+	e.Object.SetAnnotations(map[string]string{metav1.InitialEventsAnnotationKey: "true"})
+	return e
+}
+
+// undecodable stands, in a script, for an object that cannot be decoded.
+type undecodable struct {
+	client.Object
+	err error
+}
+
+func bad(name, rv string, uid ...string) undecodable {
+	o := obj(name, rv, uid...)
+	return undecodable{o, fmt.Errorf("watch: %w", &client.DecodeError{
+		Kind: schema.GroupVersionKind{Group: "stable.example.com", Version: "v1", Kind: "CronTab"},
+		Key:  client.ObjectKeyFromObject(o), UID: o.GetUID(), ResourceVersion: rv, Err: errors.New(`replicas: "two"`),
+	})}
 }
 
 // mapStore is a Store of one map. It is what a Store must be, and no more.
@@ -205,12 +229,12 @@ type listing struct {
 	objects  []client.Object
 	err      error
 	after    time.Duration // how long it takes, after the objects
-	bad      error         // an object that cannot be decoded, after the others
 }
 
 // stream is a scripted answer to a watch: events, then its end.
 type stream struct {
 	events []client.Event
+	each   time.Duration      // how long each event takes
 	after  time.Duration      // how long it stays open after the events
 	hold   bool               // it stays open until the client goes away
 	more   chan client.Event  // further events, while it is held
@@ -222,6 +246,7 @@ type stream struct {
 // answer of each kind is repeated.
 type script struct {
 	lists   []listing
+	streams []stream // answers to streaming lists
 	watches []stream
 
 	mu       sync.Mutex
@@ -229,6 +254,7 @@ type script struct {
 	requests []request
 	listed   int
 	watched  int
+	streamed int
 }
 
 func (s *script) request(verb string, opts metav1.ListOptions) {
@@ -245,12 +271,9 @@ func (s *script) List(ctx context.Context, opts metav1.ListOptions, yield func(c
 	s.listed++
 	s.mu.Unlock()
 	for _, o := range a.objects {
-		if !yield(o.DeepCopyObject().(client.Object), nil) {
+		if e, err := received(client.Event{Object: o}); !yield(e.Object, err) {
 			return metav1.ListMeta{}, nil
 		}
-	}
-	if a.bad != nil && !yield(nil, a.bad) {
-		return metav1.ListMeta{}, nil
 	}
 	if !sleep(ctx, a.after) {
 		return metav1.ListMeta{}, nil // its context's end is no error of its own
@@ -258,23 +281,45 @@ func (s *script) List(ctx context.Context, opts metav1.ListOptions, yield func(c
 	return metav1.ListMeta{ResourceVersion: a.rv, Continue: a.next}, a.err
 }
 
+// answerLocked chooses what a watch says. A server without streaming lists refuses
+// them, which is not written down.
+func (s *script) answerLocked(opts metav1.ListOptions) stream {
+	if opts.SendInitialEvents == nil {
+		s.request("watch", opts)
+		s.watched++
+		return s.watches[min(s.watched, len(s.watches))-1]
+	}
+	if len(s.streams) == 0 {
+		return stream{err: noStreaming()}
+	}
+	s.request("stream", opts)
+	s.streamed++
+	return s.streams[min(s.streamed, len(s.streams))-1]
+}
+
+// received is what a client gets.
+func received(e client.Event) (client.Event, error) {
+	if u, is := e.Object.(undecodable); is {
+		return client.Event{Type: e.Type}, u.err
+	}
+	e.Object = e.Object.DeepCopyObject().(client.Object)
+	return e, nil
+}
+
 func (s *script) Watch(ctx context.Context, opts metav1.ListOptions) iter.Seq2[client.Event, error] {
 	return func(yield func(client.Event, error) bool) {
 		s.mu.Lock()
-		s.request("watch", opts)
-		a := s.watches[min(s.watched, len(s.watches)-1)]
-		s.watched++
+		a := s.answerLocked(opts)
 		s.mu.Unlock()
 		for _, e := range a.events {
-			e.Object = e.Object.DeepCopyObject().(client.Object)
-			if !yield(e, nil) {
+			if !sleep(ctx, a.each) || !yield(received(e)) {
 				return
 			}
 		}
 		for a.hold {
 			select {
 			case e := <-a.more:
-				if !yield(e, nil) {
+				if !yield(received(e)) {
 					return
 				}
 				continue
@@ -395,6 +440,13 @@ func (f *fixture) wantStore(t *testing.T, want string) {
 
 func goneByStatus() error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: 410, Reason: metav1.StatusReasonGone, Message: "too old"}}
+}
+
+// noStreaming is how servers answer that do not have the feature, or not switched on.
+func noStreaming() error {
+	return apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: "ListOptions"}, "", field.ErrorList{
+		field.Forbidden(field.NewPath("sendInitialEvents"), "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled"),
+	})
 }
 
 func expired() error { return apierrors.NewResourceExpired("too old resource version") }

@@ -7,7 +7,7 @@ import "governor/client"
 // client-go's cache.ResourceEventHandler.
 //
 // A slow Handler delays nobody else: it falls behind, and what it has still to
-// hear of stays in memory. One that panics loses that one call: the panic is
+// hear of stays in memory, see HandlerOptions.Coalesce. One that panics loses that one call: the panic is
 // logged and counted in Status, and the next event follows. A Handler that never
 // returns keeps Run from returning.
 type Handler interface {
@@ -60,6 +60,21 @@ type HandlerOptions struct {
 	// Resync asks for an OnUpdate(obj, obj) for every object each
 	// Options.ResyncPeriod.
 	Resync bool
+	// Coalesce is for a Handler to which it only matters which objects are not
+	// as it last heard, not each state that they passed through: one that puts
+	// the objects' keys into a queue. If it falls far behind, by more than 1024
+	// events and one for each object, then what it has still to hear of is
+	// merged, object by object: several updates are one, from the oldest state to
+	// the newest; an add and its updates are one add; a delete stays a delete. So
+	// its backlog is bounded by the number of objects, and its story stays
+	// legal, though objects may overtake one another.
+	//
+	// It is not for one that computes something else from each state, such as an
+	// owner: nobody would hear of the owner that came and went.
+	//
+	// Without it a slow Handler hears of each event, in order, and its backlog,
+	// two states of an object for each event, has no bound: HandlerStatus tells.
+	Coalesce bool
 }
 
 func (o *HandlerOptions) orZero() HandlerOptions {

@@ -128,11 +128,12 @@ func TestSlowHandlerDelaysNobodyAndGivesItsMemoryBack(t *testing.T) {
 		for n := range events {
 			more <- modified("x", fmt.Sprint(100+n)) // unbuffered: the stream is read without a pause
 		}
-		synctest.Wait()
+		synctest.Wait() // no time has passed
 		if quick != events || f.store.rv != fmt.Sprint(100+events-1) {
 			t.Errorf("the quick handler has heard %d of %d, the store is at %s", quick, events, f.store.rv)
 		}
-		if h := f.Status().Handlers; h[1].Lag != 0 || h[2].Name != "slow" || h[2].Lag != events {
+		time.Sleep(time.Minute)
+		if h := f.Status().Handlers; h[1].Lag != 0 || h[1].LagAge != 0 || h[2].Name != "slow" || h[2].Lag != events || h[2].LagAge != time.Minute {
 			t.Errorf("the handlers' status is %+v", h)
 		}
 		backlog := heap()
@@ -142,10 +143,170 @@ func TestSlowHandlerDelaysNobodyAndGivesItsMemoryBack(t *testing.T) {
 			t.Errorf("the slow handler has heard %d of %d", slow, events)
 		}
 		f.handler.take()
-		if after := heap(); backlog < before+events*100 || after > before+(backlog-before)/20 {
-			t.Errorf("heap: %d before, %d with the backlog, %d after it; want most of it back", before, backlog, after)
+		if after := heap(); backlog < before+events*100 || after > before+before/5+(backlog-before)/20 {
+			// A twentieth, since a small heap is changed by whatever ran before.
+			t.Errorf("heap: %d before, %d with the backlog, %d after it; want it back", before, backlog, after)
 		}
 		f.stop()
+	})
+}
+
+// Contract 9, Case 20: the backlog of a handler that coalesces has a bound.
+func TestBlockedHandlerThatCoalescesIsBehindByItsKeysAlone(t *testing.T) {
+	const events, keys = 20_000, 100
+	synctest.Test(t, func(t *testing.T) {
+		more := make(chan client.Event)
+		f := start(t, &script{
+			lists:   []listing{{rv: "5", objects: []client.Object{obj("k0", "5")}}},
+			watches: []stream{{hold: true, more: more}},
+		}, Options{})
+		f.handler.take()
+		h, release := &recorder{}, make(chan struct{})
+		h.hook = func(string) { <-release }
+		r, _ := f.AddHandler(h, &HandlerOptions{Coalesce: true})
+		bound := coalesceAfter + 2*keys + batchSize
+		for n := range events {
+			more <- modified(fmt.Sprintf("k%d", n%keys), fmt.Sprint(100+n))
+			if n%1000 == 0 {
+				synctest.Wait()
+				if lag := f.Status().Handlers[1].Lag; lag > bound {
+					t.Fatalf("after %d events the handler is %d behind, want at most %d", n+1, lag, bound)
+				}
+			}
+		}
+		synctest.Wait()
+		close(release)
+		synctest.Wait()
+		heard := h.take()
+		if len(heard) > bound || f.Status().Handlers[1].Lag != 0 || !r.HasSynced() {
+			t.Errorf("heard %d of %d events, want at most %d; status %+v", len(heard), events, bound, f.Status().Handlers[1])
+		}
+		known := map[string]string{}
+		for _, what := range heard {
+			var name, from, to string
+			if kind, rest, _ := strings.Cut(what, " "); kind == "update" {
+				name, rest, _ = strings.Cut(rest, "/")
+				from, to, _ = strings.Cut(rest, "->")
+			} else {
+				name, to, _ = strings.Cut(rest, "/")
+			}
+			if known[name] != from {
+				t.Fatalf("%s, but of %s it knew %q", what, name, known[name])
+			}
+			known[name] = to
+		}
+		for n := range keys {
+			if name := fmt.Sprintf("k%d", n); known[name] != fmt.Sprint(100+events-keys+n) {
+				t.Errorf("of %s it knows %q", name, known[name])
+			}
+		}
+		if got := len(f.handler.take()); got != events {
+			t.Errorf("the other handler heard %d of %d events", got, events)
+		}
+		f.stop()
+	})
+}
+
+// What a coalescing handler hears of one key when it was blocked meanwhile.
+func TestMergedStories(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		before []client.Object
+		deltas []Delta
+		heard  []string
+	}{
+		{"add and updates", nil, []Delta{put(obj("x", "11")), put(obj("x", "12")), put(obj("x", "13"))}, []string{"add x/13"}},
+		{"updates", []client.Object{obj("x", "5")}, []Delta{put(obj("x", "11")), put(obj("x", "12"))}, []string{"update x/5->12"}},
+		{"update and delete", []client.Object{obj("x", "5")}, []Delta{put(obj("x", "11")), gone(obj("x", "12"))}, []string{"delete x/12"}},
+		{"update and missed delete", []client.Object{obj("x", "5")}, []Delta{put(obj("x", "11")), replaced("12")}, []string{"missed delete x/11"}},
+		// Others may have met it in the store: it must not end unheard.
+		{"add and delete", nil, []Delta{put(obj("x", "11")), put(obj("x", "12")), gone(obj("x", "13"))}, []string{"add x/12", "delete x/13"}},
+		{"add, delete, add", nil, []Delta{put(obj("x", "11")), gone(obj("x", "12")), put(obj("x", "13", "2"))}, []string{"add x/13"}},
+		{"another UID", []client.Object{obj("x", "5")}, []Delta{put(obj("x", "11", "2")), put(obj("x", "12", "2"))}, []string{"missed delete x/5", "add x/12"}},
+		{"the same UID, deleted and back", []client.Object{obj("x", "5")}, []Delta{gone(obj("x", "11")), put(obj("x", "12"))}, []string{"delete x/11", "add x/12"}},
+		{"delete, add, delete", []client.Object{obj("x", "5")}, []Delta{gone(obj("x", "11")), put(obj("x", "12", "2")), gone(obj("x", "13", "2"))}, []string{"delete x/11"}},
+		{"resync and update", []client.Object{obj("x", "5")}, []Delta{{Type: Resync}, put(obj("x", "11"))}, []string{"update x/5->11", "update x/11->11"}},
+		{"update and resync", []client.Object{obj("x", "5")}, []Delta{put(obj("x", "11")), {Type: Resync}}, []string{"update x/5->11", "update x/11->11"}},
+		{"resyncs", []client.Object{obj("x", "5")}, []Delta{{Type: Resync}, {Type: Resync}}, []string{"update x/5->5"}},
+		{"resync and delete", []client.Object{obj("x", "5")}, []Delta{{Type: Resync}, gone(obj("x", "11"))}, []string{"delete x/11"}},
+		{"keys in the order in which they were first behind", []client.Object{obj("x", "5")},
+			[]Delta{put(obj("x", "11")), put(obj("y", "12")), put(obj("x", "13"))}, []string{"update x/5->13", "add y/12"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := newPipe(t, &HandlerOptions{Coalesce: true, Resync: true})
+				p.processor.log.slack = -1000 // everything is too far behind
+				p.push(t, replaced("10", tt.before...))
+				p.drain(t)
+				p.handler.take()
+				release := make(chan struct{})
+				p.handler.hook = func(string) { <-release }
+				p.push(t, put(obj("a", "10")))
+				p.drain(t) // it is blocked
+				for _, d := range tt.deltas {
+					p.push(t, d)
+					p.drain(t)
+				}
+				if err := p.processor.log.valid(); err != nil {
+					t.Error(err)
+				}
+				close(release)
+				synctest.Wait()
+				heard := slices.DeleteFunc(p.handler.take(), func(what string) bool { return strings.Contains(what, " a/") })
+				if !slices.Equal(heard, tt.heard) {
+					t.Errorf("the handler heard %q, want %q", heard, tt.heard)
+				}
+			})
+		})
+	}
+}
+
+// The end of the initial list stays behind the adds of the list, merged or not.
+func TestMergedInitialListSyncs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPipe(t, &HandlerOptions{Coalesce: true})
+		p.processor.log.slack = -1000
+		var synced func() bool
+		p.handler.hook = func(what string) {
+			if initial := strings.HasPrefix(what, "initial"); initial == synced() {
+				t.Errorf("%s, synced: %v", what, synced())
+			}
+		}
+		synced = p.informer.handlers[0].HasSynced
+		p.push(t, replaced("10", obj("x", "5"), obj("y", "6")), put(obj("x", "11")), put(obj("z", "12")))
+		p.drain(t)
+		p.handler.want(t, "initial x/11", "initial y/6", "add z/12")
+		if !synced() {
+			t.Error("not synced")
+		}
+	})
+}
+
+// What a handler that is removed had still to hear of is given back, and so is
+// what nobody reads.
+func TestRemovedHandlerKeepsNoBacklog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPipe(t, nil)
+		release := make(chan struct{})
+		p.handler.hook = func(string) { <-release }
+		r := p.informer.handlers[0]
+		p.push(t, replaced("10", obj("x", "5")), put(obj("x", "11")))
+		p.drain(t)
+		for n := range 1000 {
+			p.push(t, put(obj("x", fmt.Sprint(100+n))))
+		}
+		p.drain(t)
+		go r.Remove()
+		synctest.Wait()
+		p.push(t, put(obj("x", "2000")))
+		p.drain(t)
+		if l := p.processor.log; l.unread != 0 || len(l.tail.events) != 0 || r.cursor.place != nil {
+			t.Errorf("the log keeps %d events, unread by %d", len(l.tail.events), l.unread)
+		}
+		if err := p.processor.log.valid(); err != nil {
+			t.Error(err)
+		}
+		close(release)
 	})
 }
 

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"governor/client"
 )
 
 // Informer keeps a Store true and tells Handlers. Its methods are safe for
@@ -126,7 +128,7 @@ func (i *Informer) resync(ctx context.Context, period time.Duration) {
 func (i *Informer) wantsResync() bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	return slices.ContainsFunc(i.handlers, func(r *Registration) bool { return r.resync })
+	return slices.ContainsFunc(i.handlers, func(r *Registration) bool { return r.cursor.resync })
 }
 
 // AddHandler may be called before, while and after the Informer runs. A late
@@ -169,19 +171,27 @@ func (i *Informer) WaitFor(ctx context.Context, resourceVersion string) error {
 	return nil
 }
 
+// Unread says whether the server has an object, or a state of it, that could not
+// be read. One that neither the Store has nor Unread knows does not exist, if
+// Unread is asked first.
+func (i *Informer) Unread(key client.ObjectKey) (UnreadObject, bool) {
+	return i.reflector.unread.get(key)
+}
+
 // Status says how the Informer is.
 func (i *Informer) Status() Status {
-	s := i.reflector.status.get()
+	s := i.reflector.getStatus()
 	s.ResourceVersion = i.processor.progress.at()
+	s.Objects = i.processor.count()
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	objects, total := i.processor.counts()
-	s.Objects = objects
 	for _, r := range i.handlers {
+		lag, age := r.lag()
 		s.Handlers = append(s.Handlers, HandlerStatus{
 			Name:   r.name,
 			Synced: r.HasSynced(),
-			Lag:    int(total - r.position.Load()),
+			Lag:    lag,
+			LagAge: age,
 			Panics: int(r.panics.Load()),
 		})
 	}

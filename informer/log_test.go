@@ -37,7 +37,7 @@ type nonsense struct {
 }
 
 func (n *nonsense) Watch(ctx context.Context, opts metav1.ListOptions) iter.Seq2[client.Event, error] {
-	if n.said {
+	if n.said || opts.SendInitialEvents != nil {
 		return n.script.Watch(ctx, opts)
 	}
 	n.said = true

@@ -15,15 +15,18 @@ type Options struct {
 	Name string
 	// Transform changes each object once, before it is stored; nil means none.
 	// It may change the object in place; it must keep its namespace and name.
-	// If it fails, the Informer lists anew after a back-off.
+	// An object for which it fails is unread (see UnreadObject); the others go on.
+	// The Informer lists anew for its sake, after a back-off of up to 10 minutes.
 	Transform func(client.Object) (client.Object, error)
 	// ResyncPeriod is how often handlers that ask for it hear of every object
 	// again. Zero means never.
 	ResyncPeriod time.Duration
-	// WatchErrorHandler hears of each failed list or watch, in the goroutine that
-	// lists and watches: it must not block. Nil means a log line, at most
-	// one a minute as long as the text stays the same.
+	// WatchErrorHandler hears of each failed list or watch, and of each unread
+	// object, in the goroutine that lists and watches: it must not block. Nil
+	// means log lines, for each text at most one a minute.
 	WatchErrorHandler func(ctx context.Context, err error)
+	// Metrics is told of each list and watch. Nil means nobody is.
+	Metrics Metrics
 }
 
 func (o *Options) orZero() Options {
@@ -46,4 +49,11 @@ func (o *Options) watchErrorHandler() func(context.Context, error) {
 		return h
 	}
 	return (&errorLog{name: o.name()}).log
+}
+
+func (o *Options) metrics() Metrics {
+	if m := o.orZero().Metrics; m != nil {
+		return m
+	}
+	return noMetrics{}
 }

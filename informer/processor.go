@@ -13,12 +13,14 @@ type processor struct {
 	progress progress
 	synced   chan struct{} // closed after the first Replaced
 
+	log *eventLog
+
 	// mu is held while a batch goes into the store and the log, and while a new
 	// handler takes its snapshot of the one and its place in the other: so
-	// these fit together exactly.
+	// these fit together exactly. No handler, and no reader, waits for it.
 	mu      sync.Mutex
-	log     *eventLog // +checklocks:mu
-	objects int       // +checklocks:mu; how many the store has
+	step    change // +checklocks:mu; the one that is being made
+	objects int    // +checklocks:mu; how many the store has
 }
 
 func newProcessor(store Store) *processor {
@@ -37,7 +39,7 @@ func (p *processor) process(batch []Delta) error {
 		var err error
 		switch batch[0].Type {
 		case Replaced:
-			err = p.replaceLocked(batch[0])
+			err = p.replaceLocked(&batch[0])
 		case Resync:
 			p.resyncLocked()
 		default:
@@ -49,6 +51,11 @@ func (p *processor) process(batch []Delta) error {
 		if err != nil {
 			return &ObjectError{Op: "store", Err: err}
 		}
+		for i := range batch[:n] {
+			if taken := batch[i].taken; taken != nil {
+				taken()
+			}
+		}
 		batch = batch[n:]
 	}
 	return nil
@@ -59,25 +66,23 @@ func (p *processor) process(batch []Delta) error {
 //
 // +checklocks:p.mu
 func (p *processor) updateLocked(deltas []Delta) error {
-	step := newChange(p.store)
-	resourceVersion := p.progress.at()
-	for _, d := range deltas {
-		switch d.Type {
-		case Added, Updated:
-			step.put(d.Object)
-		case Deleted:
-			step.remove(d.Object)
-		}
-		if d.ResourceVersion != "" {
-			resourceVersion = d.ResourceVersion
+	defer p.step.reset()
+	resourceVersion := ""
+	for n := range deltas {
+		p.step.add(p.store, &deltas[n])
+		if rv := deltas[n].ResourceVersion; rv != "" {
+			resourceVersion = rv
 		}
 	}
-	put, remove, grown := step.result()
+	if resourceVersion == "" {
+		resourceVersion = p.progress.at()
+	}
+	put, remove, grown := p.step.result()
 	if err := p.store.Update(put, remove, resourceVersion); err != nil {
 		return err
 	}
 	p.objects += grown
-	p.log.append(step.events)
+	p.log.append(p.step.events, p.objects)
 	p.progress.advance(resourceVersion)
 	return nil
 }
@@ -86,9 +91,9 @@ func (p *processor) updateLocked(deltas []Delta) error {
 // difference into the log: first what is gone, then what is new or changed.
 //
 // +checklocks:p.mu
-func (p *processor) replaceLocked(d Delta) error {
+func (p *processor) replaceLocked(d *Delta) error {
 	initial := !closed(p.synced)
-	objects, events := difference(p.store.List(), d.Objects, initial)
+	objects, events := difference(p.store.List(), d, initial, older(d.ResourceVersion, p.progress.at()))
 	if err := p.store.Replace(objects, d.ResourceVersion); err != nil {
 		return err
 	}
@@ -96,7 +101,7 @@ func (p *processor) replaceLocked(d Delta) error {
 		events = append(events, event{kind: eventSynced})
 	}
 	p.objects = len(objects)
-	p.log.append(events)
+	p.log.append(events, p.objects)
 	p.progress.advance(d.ResourceVersion)
 	if initial {
 		close(p.synced)
@@ -113,31 +118,22 @@ func (p *processor) resyncLocked() {
 	for _, obj := range objects {
 		events = append(events, event{kind: eventResync, old: obj, new: obj})
 	}
-	p.log.append(events)
+	p.log.append(events, p.objects)
 }
 
-// join returns the place in the log from which a new handler reads: a segment of
-// its own with what the store has, then all that comes after.
-func (p *processor) join() (place *segment, position int64) {
+// join returns a new handler's cursor: it reads what the store has, then all
+// that comes after.
+func (p *processor) join(coalesce, resync bool) *cursor {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	objects := p.store.List()
-	own := &segment{filled: make(chan struct{}), next: p.log.tail, events: make([]event, 0, len(objects)+1)}
-	for _, obj := range objects {
-		own.events = append(own.events, event{kind: eventAdd, flag: true, new: obj})
-	}
-	if closed(p.synced) {
-		own.events = append(own.events, event{kind: eventSynced})
-	}
-	close(own.filled)
-	return own, p.log.total - int64(len(own.events))
+	return p.log.join(p.store.List(), closed(p.synced), coalesce, resync)
 }
 
-// counts returns how many objects the store has, and how many events there have been.
-func (p *processor) counts() (objects int, events int64) {
+// count returns how many objects the store has.
+func (p *processor) count() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.objects, p.log.total
+	return p.objects
 }
 
 func closed(c <-chan struct{}) bool {

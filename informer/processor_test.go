@@ -179,6 +179,36 @@ func TestDeltasThatWaitForTheConsumer(t *testing.T) {
 			deltas: []Delta{replaced("20", obj("x", "9"))},
 			store:  "[x/9] @20",
 		}, {
+			name:   "what could not be read stays as it was",
+			before: []Delta{replaced("10", obj("x", "5"), obj("y", "6"))},
+			deltas: []Delta{{Type: Replaced, ResourceVersion: "20", UnreadKeys: []client.ObjectKey{keyOf(obj("x", "")), keyOf(obj("z", ""))}}, put(obj("x", "21"))},
+			heard:  []string{"missed delete y/6", "update x/5->21"},
+			store:  "[x/21] @21",
+		}, {
+			name:   "what was listed twice, once readable",
+			before: []Delta{replaced("10", obj("x", "5"))},
+			deltas: []Delta{{Type: Replaced, ResourceVersion: "20", Objects: []client.Object{obj("x", "7")}, UnreadKeys: []client.ObjectKey{keyOf(obj("x", ""))}}},
+			heard:  []string{"update x/5->7"},
+			store:  "[x/7] @20",
+		}, {
+			name:   "a delete that could not be read",
+			before: []Delta{replaced("10", obj("x", "5"), obj("y", "6"))},
+			deltas: []Delta{{Type: Deleted, Unread: true, Object: obj("x", "11"), ResourceVersion: "11"}, {Type: Deleted, Unread: true, Object: obj("z", "12"), ResourceVersion: "12"}},
+			heard:  []string{"missed delete x/5"},
+			store:  "[y/6] @12",
+		}, {
+			name:   "a server restored from a backup, which has come to the same version again",
+			before: []Delta{replaced("20", obj("x", "12"), obj("y", "20"))},
+			deltas: []Delta{replaced("12", obj("x", "12"))},
+			heard:  []string{"missed delete y/20", "update x/12->12"},
+			store:  "[x/12] @12",
+		}, {
+			name:   "a state that could not be read after a restore, where the stored one never was",
+			before: []Delta{replaced("20", obj("x", "15"))},
+			deltas: []Delta{{Type: Replaced, ResourceVersion: "12", UnreadKeys: []client.ObjectKey{keyOf(obj("x", ""))}}, put(obj("x", "13"))},
+			heard:  []string{"missed delete x/15", "add x/13"},
+			store:  "[x/13] @13",
+		}, {
 			name:   "objects without a version", // a transform may strip it
 			before: []Delta{replaced("10", obj("x", ""))},
 			deltas: []Delta{replaced("20", obj("x", ""))},

@@ -14,7 +14,7 @@ import (
 type progress struct {
 	mu              sync.Mutex
 	resourceVersion string   // +checklocks:mu
-	waiters         []waiter // +checklocks:mu
+	waiters         []waiter // +checklocks:mu; who waits for the least is the first
 }
 
 type waiter struct {
@@ -28,18 +28,18 @@ func (p *progress) at() string {
 	return p.resourceVersion
 }
 
-// advance is called when the store is at resourceVersion.
+// advance is called when the store is at resourceVersion. However many wait, it
+// looks at those that it wakes, and one more.
 func (p *progress) advance(resourceVersion string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.resourceVersion = resourceVersion
-	p.waiters = slices.DeleteFunc(p.waiters, func(w waiter) bool {
-		done := reached(resourceVersion, w.resourceVersion)
-		if done {
-			close(w.reached)
-		}
-		return done
-	})
+	n := 0
+	for n < len(p.waiters) && reached(resourceVersion, p.waiters[n].resourceVersion) {
+		close(p.waiters[n].reached)
+		n++
+	}
+	p.waiters = slices.Delete(p.waiters, 0, n)
 }
 
 // wait returns nil when the store is at resourceVersion or later.
@@ -53,7 +53,11 @@ func (p *progress) wait(ctx context.Context, resourceVersion string) error {
 		return nil
 	}
 	w := waiter{resourceVersion, make(chan struct{})}
-	p.waiters = append(p.waiters, w)
+	at, _ := slices.BinarySearchFunc(p.waiters, resourceVersion, func(x waiter, rv string) int {
+		order, _ := resourceversion.CompareResourceVersion(x.resourceVersion, rv) // wait has seen that both can be
+		return order
+	})
+	p.waiters = slices.Insert(p.waiters, at, w)
 	p.mu.Unlock()
 
 	select {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -282,9 +281,18 @@ func TestIdenticalErrorsAreLoggedOnceAMinute(t *testing.T) {
 		if n := len(lines()); n != 3 {
 			t.Errorf("%d lines in three minutes, want 3", n)
 		}
-		l.log(ctx, errors.New("another"))
-		if n := len(lines()); n != 4 {
-			t.Errorf("%d lines after a new error, want 4", n)
+		for range 30 { // by turns
+			l.log(ctx, errors.New("another"))
+			l.log(ctx, errors.New("the same"))
+		}
+		if n := len(lines()); n != 5 {
+			t.Errorf("%d lines after a new error, want 5", n)
+		}
+		for n := range 10 * maxTexts {
+			l.log(ctx, fmt.Errorf("error %d", n))
+		}
+		if n := len(lines()); n > 4+maxTexts {
+			t.Errorf("%d lines for errors that all differ", n)
 		}
 	})
 }
@@ -410,36 +418,6 @@ func TestOverdueStreamIsReplaced(t *testing.T) {
 	})
 }
 
-// Case 7, the part that is here: a bad event is not skipped in silence, what is
-// stored stays, and when it is mended everything arrives.
-func TestBadObjectEndsTheStreamAndIsListedUntilMended(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		bad := &client.DecodeError{Key: client.ObjectKey{Namespace: "ns", Name: "b"}, Err: errors.New(`replicas: "two"`)}
-		a := obj("a", "3")
-		f := start(t, &script{
-			lists: []listing{
-				{rv: "10", objects: []client.Object{a}},
-				{rv: "11", objects: []client.Object{a}, bad: bad},
-				{rv: "11", objects: []client.Object{a}, bad: bad},
-				{rv: "12", objects: []client.Object{a, obj("b", "12")}},
-			},
-			watches: []stream{{after: time.Minute, err: bad}, held(added("c", "13"))},
-		}, Options{Name: "v1/Crontab"})
-		time.Sleep(2 * time.Minute)
-		f.server.want(t, `list "0"`, `watch "10"`, `list "10"`, `list "10"`, `list "10"`, `watch "12"`)
-		f.handler.want(t, "initial a/3", "add b/12", "add c/13")
-		if len(f.errors) != 3 {
-			t.Fatalf("%d errors reported, want 3: %v", len(f.errors), f.errors)
-		}
-		for _, err := range f.errors {
-			if got, ok := errors.AsType[*client.DecodeError](err); !ok || got != bad || !strings.Contains(err.Error(), "v1/Crontab") {
-				t.Errorf("the error %q does not name kind and cause", err)
-			}
-		}
-		f.stop()
-	})
-}
-
 // Contract 2: what the Transform function refuses is not lost, and no higher
 // resourceVersion hides it.
 func TestWhatTheTransformRefusesIsListedAgain(t *testing.T) {
@@ -457,7 +435,7 @@ func TestWhatTheTransformRefusesIsListedAgain(t *testing.T) {
 						{rv: "10", objects: []client.Object{obj("a", "3")}},
 						{rv: "12", objects: []client.Object{obj("a", "3"), obj("b", "11"), obj("c", "12")}},
 					},
-					watches: []stream{held(added("b", "11"), added("c", "12")), held()},
+					watches: []stream{held(added("b", "11"), added("c", "12")), held(), held()},
 				}, Options{Transform: func(o client.Object) (client.Object, error) {
 					if o.GetName() == "b" && refusals < 2 {
 						refusals++
@@ -465,11 +443,18 @@ func TestWhatTheTransformRefusesIsListedAgain(t *testing.T) {
 					}
 					return o, nil
 				}})
-				f.wantStore(t, "[a/3] @10")
+				// The others go on, and b is not forgotten.
+				f.wantStore(t, "[a/3 c/12] @12")
+				if s := f.Status(); s.UnreadObjects != 1 || s.Unread[0].Key.Name != "b" || s.Unread[0].ResourceVersion != "11" || s.State != Watching {
+					t.Errorf("status %+v", s)
+				}
 				time.Sleep(10 * time.Second)
-				f.server.want(t, `list "0"`, `watch "10"`, `list "10"`, `list "10"`, `watch "12"`)
+				f.server.want(t, `list "0"`, `watch "10"`, `list "12"`, `watch "12"`, `list "12"`, `watch "12"`)
 				f.wantStore(t, "[a/3 b/11 c/12] @12")
-				f.handler.want(t, "initial a/3", "add b/11", "add c/12")
+				f.handler.want(t, "initial a/3", "add c/12", "add b/11")
+				if s := f.Status(); s.UnreadObjects != 0 || s.Unread != nil || len(f.errors) != 2 {
+					t.Errorf("status %+v, errors %v", s, f.errors)
+				}
 				if oe, ok := errors.AsType[*ObjectError](f.errors[0]); !ok || oe.Op != "transform" || oe.Key.Name != "b" {
 					t.Errorf("the error is %v", f.errors[0])
 				}

@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"k8s.io/klog/v2"
 )
@@ -17,35 +18,37 @@ type Registration struct {
 	informer *Informer
 	handler  Handler
 	name     string
-	resync   bool
 
 	synced  chan struct{} // closed when the initial list has been handled
 	removed chan struct{} // closed by Remove
 	remove  sync.Once
 	running sync.WaitGroup // of the goroutine, if there is one
 
-	// The place in the log: the next event is place.events[offset]. Only the
-	// goroutine uses it; between two Runs, nobody.
-	place  *segment
-	offset int
+	cursor *cursor // its place in the log
 
-	position atomic.Int64 // the same place, counted in events
-	panics   atomic.Int64 // how many calls have panicked
+	// What it has read of the log, and not yet been called for, is batch[done:].
+	// Only the goroutine uses these two; between two Runs, nobody.
+	batch []event
+	done  int
+
+	unheard atomic.Int64 // how many that are
+	calling atomic.Int64 // when the oldest of them was appended: a time.Duration since the log's birth
+	panics  atomic.Int64 // how many calls have panicked
 }
 
+// batchSize is how many events a handler reads at once. Coalescing does not
+// reach them any more.
+const batchSize = 64
+
 func newRegistration(i *Informer, h Handler, o HandlerOptions) *Registration {
-	r := &Registration{
+	return &Registration{
 		informer: i,
 		handler:  h,
 		name:     cmp.Or(o.Name, fmt.Sprintf("%T", h)),
-		resync:   o.Resync,
 		synced:   make(chan struct{}),
 		removed:  make(chan struct{}),
+		cursor:   i.processor.join(o.Coalesce, o.Resync),
 	}
-	var position int64
-	r.place, position = i.processor.join()
-	r.position.Store(position)
-	return r
 }
 
 // Synced is closed when the handler has handled the initial list.
@@ -60,6 +63,7 @@ func (r *Registration) Remove() {
 	r.remove.Do(func() {
 		r.informer.forget(r)
 		close(r.removed)
+		r.informer.processor.log.leave(r.cursor)
 	})
 	r.running.Wait()
 }
@@ -67,24 +71,54 @@ func (r *Registration) Remove() {
 // run calls the handler, event by event, until ctx ends or the handler is removed.
 func (r *Registration) run(ctx context.Context) {
 	for {
+		for ; r.done < len(r.batch); r.done++ {
+			if closed(r.removed) || ctx.Err() != nil {
+				return
+			}
+			e := &r.batch[r.done]
+			r.calling.Store(int64(e.at))
+			r.call(ctx, e)
+			*e = event{}
+			r.unheard.Add(-1)
+		}
+		if r.read() {
+			continue
+		}
 		select {
-		case <-r.place.filled:
+		case <-r.cursor.wake:
 		case <-r.removed:
 			return
 		case <-ctx.Done():
 			return
 		}
-		for r.offset < len(r.place.events) {
-			if closed(r.removed) || ctx.Err() != nil {
-				return
-			}
-			e := &r.place.events[r.offset]
-			r.offset++
-			r.call(ctx, e)
-			r.position.Add(1)
-		}
-		r.place, r.offset = r.place.next, 0
 	}
+}
+
+// read gets the next events, and says whether there are any.
+func (r *Registration) read() bool {
+	if cap(r.batch) == 0 {
+		r.batch = make([]event, 0, batchSize)
+	}
+	r.batch, r.done = r.cursor.read(r.batch), 0
+	if len(r.batch) > 0 {
+		r.calling.Store(int64(r.batch[0].at))
+	}
+	r.unheard.Store(int64(len(r.batch)))
+	return len(r.batch) > 0
+}
+
+// lag returns how many events the handler has still to hear of, and how old the
+// oldest of them is.
+func (r *Registration) lag() (events int, age time.Duration) {
+	unheard := int(r.unheard.Load())
+	events, oldest := r.cursor.left()
+	if unheard > 0 {
+		oldest = time.Duration(r.calling.Load())
+	}
+	if events += unheard; events == 0 {
+		return 0, 0
+	}
+	return events, time.Since(r.cursor.log.born) - oldest
 }
 
 // call tells the handler of one event. A panic ends this call, and no other.
@@ -99,14 +133,10 @@ func (r *Registration) call(ctx context.Context, e *event) {
 	switch e.kind {
 	case eventAdd:
 		r.handler.OnAdd(e.new, e.flag)
-	case eventUpdate:
+	case eventUpdate, eventResync:
 		r.handler.OnUpdate(e.old, e.new)
 	case eventDelete:
 		r.handler.OnDelete(e.old, e.flag)
-	case eventResync:
-		if r.resync {
-			r.handler.OnUpdate(e.old, e.new)
-		}
 	case eventSynced:
 		close(r.synced)
 	}

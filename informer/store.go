@@ -14,7 +14,8 @@ type Store interface {
 	// List returns all objects: one consistent state. The slice is the caller's.
 	List() []client.Object
 	// Update puts and deletes objects in one step: a reader sees all of it or
-	// none. No key is in both. resourceVersion is the server's after the step.
+	// none. No key is in both. When it returns, the slices are the Informer's
+	// again. resourceVersion is the server's after the step.
 	Update(put []client.Object, remove []client.ObjectKey, resourceVersion string) error
 	// Replace makes objects the whole content, in one step. No key comes twice.
 	Replace(objects []client.Object, resourceVersion string) error
