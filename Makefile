@@ -39,7 +39,8 @@ study: ## side by side with upstream: ratios, each taken in one run
 	$(GO) -C study run ./queue
 	$(GO) -C study run ./bench -runs $(RUNS)
 
-fuzz: ## every fuzz target for $(FUZZTIME)
+fuzz: ## 10,000 histories of the informer's model, then every fuzz target for $(FUZZTIME)
+	$(GO) test -run '^TestModel' -timeout 30m ./informer -model.seeds 10000
 	@for pkg in $$($(GO) list ./...); do \
 	  for target in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz'); do \
 	    echo "$$pkg $$target"; \

@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -271,13 +269,6 @@ func TestRemoveInformer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t)
 		s.put(pod("ns1", "a", "x", "n1"))
-		var gone atomic.Int32 // watches that have ended
-		s.config.Transport = envtest.Transport(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			s.ServeHTTP(w, r)
-			if r.URL.Query().Has("watch") {
-				gone.Add(1)
-			}
-		}))
 		c := newCache(t, s, &Options{DefaultWatchErrorHandler: func(context.Context, error) {}})
 		start(t, c)
 		if err := c.IndexField(t.Context(), &corev1.Pod{}, "spec.nodeName", byNodeName); err != nil {
@@ -291,7 +282,7 @@ func TestRemoveInformer(t *testing.T) {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		if n := gone.Load(); n != 1 {
+		if n := s.endedWatches(); n != 1 {
 			t.Errorf("%d watches have ended, want 1", n)
 		}
 		// The next read starts a new one, which has the index still.

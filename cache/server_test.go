@@ -85,6 +85,16 @@ func (s *server) forbid(m envtest.Match) (permit func()) {
 	return s.Inject(m, envtest.Fault{Err: apierrors.NewForbidden(schema.GroupResource{Resource: m.Resource}, "", errors.New("no permission"))})
 }
 
+// endedWatches counts the watches that are over.
+func (s *server) endedWatches() (n int) {
+	for _, r := range s.Requests() {
+		if r.Verb == "watch" && !r.Ended.IsZero() {
+			n++
+		}
+	}
+	return n
+}
+
 // seen returns the cache's requests so far: "LIST /path labelSelector=…". A
 // streaming list is a STREAM.
 func (s *server) seen() (lines []string) {

@@ -105,7 +105,9 @@ func write(t *testing.T, x *Indexer, h *history) {
 			objects := slices.Collect(maps.Values(state))
 			err = x.Replace(objects, h.append(state))
 		case 1:
-			err = x.AddIndex("tag", byTag)
+			if err := x.AddIndex("tag", byTag); err != nil {
+				t.Fatal(err)
+			}
 			x.removeIndex("tag")
 			fallthrough
 		default:

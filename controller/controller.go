@@ -40,7 +40,9 @@ type Controller[K comparable] struct {
 
 	mu      sync.Mutex
 	started bool        // +checklocks:mu
+	working bool        // +checklocks:mu; its first sources have synced
 	ended   bool        // +checklocks:mu
+	begun   []*watch[K] // +checklocks:mu; those that may not have synced
 	waiting []*watch[K] // +checklocks:mu; what Start has not taken yet
 }
 
@@ -112,6 +114,7 @@ type anonymous[K comparable] struct{ controller *Controller[K] }
 
 func (a anonymous[K]) Start(ctx context.Context) error { return a.controller.Start(ctx) }
 func (a anonymous[K]) NeedLeaderElection() bool        { return a.controller.NeedLeaderElection() }
+func (a anonymous[K]) Unsettled() string               { return a.controller.Unsettled() }
 
 // Watch has src feed the controller: from Start on, or at once when it runs
 // already. It returns at once. The error is what src says of itself, or that
@@ -225,6 +228,9 @@ func (c *Controller[K]) run(ctx context.Context, goroutines *sync.WaitGroup) ([]
 				return watches, err
 			}
 			klog.FromContext(ctx).V(1).Info("Sources have synced, starting workers")
+			c.mu.Lock()
+			c.working = true
+			c.mu.Unlock()
 			for range c.options.workers() {
 				goroutines.Go(func() { c.work(ctx) })
 			}
@@ -238,6 +244,7 @@ func (c *Controller[K]) begin(ctx context.Context, failed chan<- error) []*watch
 	c.mu.Lock()
 	waiting := c.waiting
 	c.waiting = nil
+	c.begun = slices.Concat(slices.DeleteFunc(c.begun, (*watch[K]).settled), waiting)
 	c.mu.Unlock()
 
 	var begun []*watch[K]

@@ -49,8 +49,7 @@ type hook struct {
 
 // admitMutating asks the mutating webhooks, one after the other, who may change a.object.
 func (s *Server) admitMutating(ctx context.Context, a *admission) error {
-	resource := schema.GroupResource{Group: admissionregistrationv1.GroupName, Resource: "mutatingwebhookconfigurations"}
-	for config := range stored[admissionregistrationv1.MutatingWebhookConfiguration](s, resource, "") {
+	for config := range stored[admissionregistrationv1.MutatingWebhookConfiguration](s, mutatingWebhooks, "") {
 		for i := range config.Webhooks {
 			h := &hook{MutatingWebhook: config.Webhooks[i], mutating: true}
 			as, err := s.shouldAsk(h, a)
@@ -76,8 +75,7 @@ func (s *Server) admitValidating(ctx context.Context, a *admission) error {
 		as   *kinds.Resource
 	}
 	var questions []question
-	resource := schema.GroupResource{Group: admissionregistrationv1.GroupName, Resource: "validatingwebhookconfigurations"}
-	for config := range stored[admissionregistrationv1.ValidatingWebhookConfiguration](s, resource, "") {
+	for config := range stored[admissionregistrationv1.ValidatingWebhookConfiguration](s, validatingWebhooks, "") {
 		for i := range config.Webhooks {
 			w := &config.Webhooks[i]
 			h := &hook{MutatingWebhook: admissionregistrationv1.MutatingWebhook{

@@ -14,10 +14,22 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
+// Where the webhooks are configured.
+var (
+	mutatingWebhooks   = schema.GroupResource{Group: admissionregistrationv1.GroupName, Resource: "mutatingwebhookconfigurations"}
+	validatingWebhooks = schema.GroupResource{Group: admissionregistrationv1.GroupName, Resource: "validatingwebhookconfigurations"}
+)
+
+// hasAny says whether there is an object of a resource.
+func (s *Server) hasAny(resource schema.GroupResource) bool {
+	snapshot, err := s.store.Snapshot(resource, 0)
+	return err == nil && snapshot.Len("", "") > 0
+}
+
 // askMutating lets webhooks change what a write is about to do: make obj of live, which
 // is nil for a create. It returns obj, or another object in its place.
 func (s *Server) askMutating(ctx context.Context, w *write, obj, live client.Object) (client.Object, error) {
-	if w.unasked {
+	if w.unasked || !s.hasAny(mutatingWebhooks) {
 		return obj, nil
 	}
 	a, err := w.admission(obj, live)
@@ -41,7 +53,7 @@ func (s *Server) askMutating(ctx context.Context, w *write, obj, live client.Obj
 // askValidating lets webhooks refuse what a write is about to do; obj is nil for a delete, about
 // which the mutating ones are asked here too.
 func (s *Server) askValidating(ctx context.Context, w *write, obj, live client.Object) error {
-	if w.unasked {
+	if w.unasked || !s.hasAny(validatingWebhooks) && !(obj == nil && s.hasAny(mutatingWebhooks)) {
 		return nil
 	}
 	a, err := w.admission(obj, live)

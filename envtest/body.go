@@ -23,11 +23,18 @@ const maxBody = 3 << 20
 
 // body reads the request's body. One that is too large is a 413.
 func (c *call) body() ([]byte, error) {
-	data, err := io.ReadAll(io.LimitReader(c.Request.Body, maxBody+1))
-	if err != nil {
-		return nil, fmt.Errorf("read the request's body: %w", err)
+	var data []byte
+	var err error
+	if size := c.ContentLength; size > 0 && size <= maxBody {
+		data = make([]byte, size)
+		_, err = io.ReadFull(c.Request.Body, data)
+	} else {
+		data, err = io.ReadAll(io.LimitReader(c.Request.Body, maxBody+1))
 	}
-	if len(data) > maxBody {
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("read the request's body: %w", err)
+	case len(data) > maxBody:
 		return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("limit is %d", maxBody))
 	}
 	return data, nil
@@ -36,8 +43,11 @@ func (c *call) body() ([]byte, error) {
 // mediaType is what the client says its body is: JSON if it says nothing.
 func (c *call) mediaType() string {
 	header := c.Header.Get("Content-Type")
-	if header == "" {
+	switch header {
+	case "":
 		return runtime.ContentTypeJSON
+	case runtime.ContentTypeJSON, runtime.ContentTypeProtobuf: // nearly always; it need not be parsed
+		return header
 	}
 	mediaType, _, err := mime.ParseMediaType(header)
 	if err != nil {
@@ -93,7 +103,7 @@ func (c *call) judge(kind schema.GroupVersionKind, faults []error, fieldValidati
 // decodeTyped reads an object of a kind that the scheme knows; faults are
 // unknown and duplicate fields.
 func (s *Server) decodeTyped(kind schema.GroupVersionKind, mediaType string, data []byte) (object client.Object, faults []error, err error) {
-	info, ok := runtime.SerializerInfoForMediaType(s.scheme.Codecs().SupportedMediaTypes(), mediaType)
+	info, ok := runtime.SerializerInfoForMediaType(s.formats, mediaType)
 	if !ok || !slices.Contains(objectFormats, info.MediaType) {
 		return nil, nil, errUnknownFormat(objectFormats...)
 	}

@@ -26,6 +26,9 @@ func errOptions(kind string, errs field.ErrorList) error {
 // createOptions reads the query of a create.
 func (c *call) createOptions() (*metav1.CreateOptions, error) {
 	o := &metav1.CreateOptions{}
+	if c.URL.RawQuery == "" {
+		return o, nil
+	}
 	if err := c.decodeOptions(o); err != nil {
 		return nil, err
 	}
@@ -97,7 +100,7 @@ func (s *Server) createOne(ctx context.Context, w *write, obj client.Object) (*s
 		if err != nil {
 			return nil, err
 		}
-		if !w.dryRun {
+		if !w.dryRun && hasConsequences(created) {
 			s.settle(ctx, w.placeOf(created), nil)
 		}
 		return created, nil

@@ -75,9 +75,11 @@
 //  19. Known: whoever has a config is its user, by a token; whoever has none is
 //     anonymous; a token that nobody owns is a 401. What RBAC or the Authorizer does not
 //     allow is a 403 in the server's words. Both answer reviews, and impersonation asks them.
-//  20. Recorded: Requests has every request, in order, whatever became of it, and is bounded.
+//  20. Recorded: Requests has every request, in order, whatever became of it, with
+//     its beginning and its end, and is bounded.
 //  21. Faulty on demand: a request gets the first fault that fits it; which part of the answer
 //     comes through is exact. After the fault is used up or removed nothing of it is left.
+//     DropWatches breaks the watches that are meant, in whatever state they are, and no others.
 //  22. Frozen: between Freeze and thaw no request begins, and no byte of an answer
 //     gets through; who gives up leaves nothing behind.
 //  23. Forgetful: CompactTo makes a 410 of what begins before it, of nothing else.
@@ -90,6 +92,8 @@
 //
 //  26. Ready: after Start its CRDs are served and its webhooks are there, whatever it
 //     runs on. A Start that fails leaves nothing, Stop ends all that Start began.
+//  27. Settled: Settle returns nil if there was a moment at which all things had seen all that
+//     was on the server, and had nothing left to do. Otherwise its error says who had, and what.
 //
 // RBAC does not aggregate ClusterRoles, and lets whoever may write roles write any.
 // Webhooks are asked once (no reinvocation), and matchConditions are not looked at: a webhook
@@ -119,6 +123,7 @@
 //	ReadCRDs, InstallCRDs  pkg/envtest/crd.go
 //	RequireControlPlane    none: each suite writes its own BeforeSuite
 //	WaitFor                none: each suite polls with Eventually
+//	Environment.Settle     none: each suite polls with Eventually and Consistently
 //	Transport              none: upstream's tests use httptest.Server, or its fake client
 //
 // Differs on purpose: with no sockets, time-dependent tests run in

@@ -84,7 +84,7 @@ func (s *Server) json(value runtime.Object) ([]byte, error) {
 	case *metav1.PartialObjectMetadata, *metav1.Status, *metav1.Table:
 		return json.Marshal(v) // has its kind, whatever the scheme knows
 	}
-	info, _ := runtime.SerializerInfoForMediaType(s.scheme.Codecs().SupportedMediaTypes(), runtime.ContentTypeJSON)
+	info, _ := runtime.SerializerInfoForMediaType(s.formats, runtime.ContentTypeJSON)
 	var b bytes.Buffer
 	if err := info.Serializer.Encode(value, &b); err != nil {
 		return nil, err
@@ -237,6 +237,15 @@ func (s *Server) writeStatus(w http.ResponseWriter, r *http.Request, code int, s
 	writeBody(w, f, code, body)
 }
 
+// withNewline returns bytes, which are shared, and a newline: the one that the serializer has
+// left behind them, or else a copy.
+func withNewline(b []byte) []byte {
+	if n := len(b); cap(b) > n && b[:n+1][n] == '\n' {
+		return b[:n+1]
+	}
+	return append(b[:len(b):len(b)], '\n')
+}
+
 // writeBody writes a body that is JSON or, if the format says so, protobuf.
 func writeBody(w http.ResponseWriter, f format, code int, body []byte) {
 	switch {
@@ -251,7 +260,7 @@ func writeBody(w http.ResponseWriter, f format, code int, body []byte) {
 			body = b.Bytes()
 		}
 	case !bytes.HasSuffix(body, []byte("\n")):
-		body = append(body[:len(body):len(body)], '\n') // a copy: the bytes are shared
+		body = withNewline(body)
 	}
 	w.Header().Set("Content-Type", f.mediaType+f.named)
 	w.WriteHeader(code)

@@ -67,8 +67,10 @@ func (x *exchange) WriteHeader(status int) {
 	}
 	x.wrote = true
 	x.noBody = x.request.Method == http.MethodHead || status == http.StatusNoContent || status == http.StatusNotModified
-	if n, err := strconv.ParseInt(x.header.Get("Content-Length"), 10, 64); err == nil && n >= 0 {
-		x.declared = n
+	if text := x.header.Get("Content-Length"); text != "" {
+		if n, err := strconv.ParseInt(text, 10, 64); err == nil && n >= 0 {
+			x.declared = n
+		}
 	}
 	length := x.declared
 	if x.noBody && length < 0 {

@@ -24,11 +24,16 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	user, failure := s.users.authenticate(r)
 	attributes.User = user
 	rec := s.requests.add(r, attributes)
+	defer rec.end(r.Context())
+	if attributes.Verb == "watch" {
+		ctx, leave := s.watches.enter(r.Context(), rec)
+		defer leave()
+		r = r.WithContext(ctx)
+	}
 	if s.frost.wait(r.Context()) != nil {
 		panic(http.ErrAbortHandler) // nobody listens any more
 	}
 	res := &response{ResponseWriter: w, ctx: r.Context(), frost: &s.frost, record: rec}
-	defer logRequest(r.Context(), rec)
 	fault := s.faults.take(rec)
 	if fault == nil {
 		s.admitted(res, r, attributes, failure)
@@ -83,8 +88,9 @@ func (s *Server) survive(w http.ResponseWriter, r *http.Request) {
 	s.writeError(w, r, apierrors.NewInternalError(errors.New("this request made the server panic: its log says why")))
 }
 
-// logRequest tells of a request when it has ended.
-func logRequest(ctx context.Context, r *record) {
+// end notes that a request has ended, and tells of it.
+func (r *record) end(ctx context.Context) {
+	r.took.Store(int64(time.Since(r.time)) + 1)
 	if log := klog.FromContext(ctx).V(1); log.Enabled() {
 		log.Info("request", "verb", r.attributes.Verb, "path", r.attributes.Path, "query", r.query,
 			"user", r.attributes.User.Name, "code", r.code.Load(), "took", time.Since(r.time))

@@ -98,6 +98,8 @@ func TestKubectl(t *testing.T) {
 	k.run(`Name: +settings\n(.*\n)*greeting:\n-+\nbye`, "", "describe", "configmap", "settings")
 	k.run(`(?m)^configmaps +cm +v1 +true +ConfigMap$`, "", "api-resources")
 	k.run(`(?m)^apps/v1$`, "", "api-versions")
+	k.run(`containers\s+<\[\]Container>[\s\S]*List of containers belonging to the pod`, "", "explain", "pod.spec")
+	k.run(`FIELD: matchLabels <map\[string\]string>`, "", "explain", "deployment.spec.selector.matchLabels")
 	k.run(`yes`, "", "auth", "can-i", "create", "pods")
 	k.run(`deployment.apps "web" deleted`, "", "delete", "deployment", "web")
 	k.run(`namespace/made created`, "", "create", "namespace", "made")

@@ -45,8 +45,13 @@ func (c *call) negotiate() (format, error) {
 // had.
 func negotiateFor(r *http.Request, has func(format) bool) (format, error) {
 	header := r.Header.Get("Accept")
-	if header == "" {
+	switch header {
+	case "":
 		return format{mediaType: runtime.ContentTypeJSON, pretty: wantsPretty(r)}, nil
+	case runtime.ContentTypeJSON: // it need not be parsed
+		if f := (format{mediaType: header, pretty: wantsPretty(r)}); has(f) {
+			return f, nil
+		}
 	}
 	for _, clause := range acceptClauses(header) {
 		for _, mediaType := range mediaTypes {
@@ -80,8 +85,10 @@ func acceptClauses(header string) []clause {
 			continue
 		}
 		c := clause{mediaType: mediaType, params: params, quality: 1}
-		if q, err := strconv.ParseFloat(params["q"], 64); err == nil {
-			c.quality = q
+		if text, ok := params["q"]; ok {
+			if q, err := strconv.ParseFloat(text, 64); err == nil {
+				c.quality = q
+			}
 		}
 		clauses = append(clauses, c)
 	}

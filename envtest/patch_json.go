@@ -177,7 +177,7 @@ func (p *patcher) parse(document []byte) (object client.Object, faults []error, 
 	if err != nil {
 		return nil, nil, err
 	}
-	info, _ := runtime.SerializerInfoForMediaType(p.server.scheme.Codecs().SupportedMediaTypes(), runtime.ContentTypeJSON)
+	info, _ := runtime.SerializerInfoForMediaType(p.server.formats, runtime.ContentTypeJSON)
 	_, found, err := info.StrictSerializer.Decode(document, &p.kind, into)
 	if strict, ok := runtime.AsStrictDecodingError(err); ok {
 		faults, err = strict.Errors(), nil

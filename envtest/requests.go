@@ -24,6 +24,8 @@ type Request struct {
 	// Code is the answer's HTTP status: 0 while there is none, and for ever if
 	// the connection has ended before.
 	Code int
+	// Ended is when the answer was complete, or its connection broken; zero while it is under way.
+	Ended time.Time
 }
 
 // Requests returns the requests since the start, or since ResetRequests, in the
@@ -46,17 +48,22 @@ type record struct {
 	query      string
 	userAgent  string
 	code       atomic.Int32
+	took       atomic.Int64 // until its end, in ns, and one more: 0 is none
 }
 
 func (r *record) request() Request {
 	query, _ := url.ParseQuery(r.query) // what can be read of it
-	return Request{
+	request := Request{
 		Time:       r.time,
 		Attributes: r.attributes,
 		Query:      query,
 		UserAgent:  r.userAgent,
 		Code:       int(r.code.Load()),
 	}
+	if took := r.took.Load(); took > 0 {
+		request.Ended = r.time.Add(time.Duration(took - 1))
+	}
+	return request
 }
 
 // requests remembers the last requests, in a ring.

@@ -19,6 +19,7 @@ type Server struct {
 	// options knows DeleteOptions under every version under which clients send it:
 	// kubectl's is of meta.k8s.io/v1.
 	options *scheme.Scheme
+	formats []runtime.SerializerInfo // of the scheme
 	store   *storage.Store
 	kinds   *kinds.Registry
 	ledger  ledger // what each write has to know of other objects
@@ -33,6 +34,7 @@ type Server struct {
 	requests   requests
 	frost      frost
 	faults     faults
+	watches    watches
 	webhooks   webhooks
 }
 
@@ -72,6 +74,7 @@ func NewServer(o *Options) *Server {
 	s := &Server{
 		scheme:     o.scheme(),
 		options:    optionsScheme(),
+		formats:    o.scheme().Codecs().SupportedMediaTypes(),
 		store:      storage.New(&storage.Options{History: o.orZero().History}),
 		authorizer: o.orZero().Authorizer,
 		rbac:       o.orZero().RBAC,

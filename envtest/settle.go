@@ -52,6 +52,13 @@ func (s *Server) settle(ctx context.Context, at place, before *storage.Object) {
 	}
 }
 
+// hasConsequences says whether anything can follow from there being a new object: what has no
+// owner, and nothing of its own below it, is the end of it.
+func hasConsequences(o *storage.Object) bool {
+	return o.Resource == definitions || o.Resource == namespaces ||
+		len(o.Value.GetOwnerReferences()) > 0 || o.Value.GetDeletionTimestamp() != nil
+}
+
 // push has an object looked at, once.
 func (t *settling) push(at place) {
 	if !t.queued[at] {

@@ -45,7 +45,7 @@ func (s *shapes) recall(w *write, obj client.Object) (shape, bool) {
 	if u, ok := obj.(*unstructured.Unstructured); ok {
 		v = reflect.ValueOf(u.Object)
 	}
-	b, ok := appendShape(make([]byte, 0, 512), v, false)
+	b, ok := appendShape(make([]byte, 0, 128), v, false)
 	if !ok {
 		return shape{}, false
 	}

@@ -56,6 +56,7 @@ type eventSink struct {
 	logger  klog.Logger // for callers, who have no context
 	metrics *Metrics
 	queue   chan *eventsv1.Event
+	pending atomic.Int64 // emitted, and neither written nor given up yet
 	dropped atomic.Int64 // not logged yet
 
 	// Only Start's goroutine uses these.
@@ -104,12 +105,22 @@ func (s *eventSink) refuse(err error, controller, reason string) {
 
 // emit queues an event, or drops it if the queue is full.
 func (s *eventSink) emit(event *eventsv1.Event) {
+	s.pending.Add(1)
 	select {
 	case s.queue <- event:
 	default:
+		s.pending.Add(-1)
 		s.dropped.Add(1)
 		s.count("dropped")
 	}
+}
+
+// Unsettled makes the sink a settler.
+func (s *eventSink) Unsettled() string {
+	if n := s.pending.Load(); n > 0 {
+		return fmt.Sprintf("%d events are to be written", n)
+	}
+	return ""
 }
 
 func (s *eventSink) count(result string) { s.metrics.events.WithLabelValues(result).Inc() }
@@ -158,6 +169,7 @@ func (s *eventSink) abort() {
 // handle creates an event or raises the count of its series, unless the object has
 // had too many. It says whether the server answers.
 func (s *eventSink) handle(ctx, requests context.Context, event *eventsv1.Event) bool {
+	defer s.pending.Add(-1)
 	logger := klog.FromContext(ctx)
 	if n := s.dropped.Swap(0); n > 0 {
 		logger.Info("Events dropped: they came faster than the server took them", "count", n)

@@ -2,115 +2,62 @@ package manager_test
 
 import (
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
-	"io"
-	"net/http"
-	"path"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"governor/client"
+	"governor/envtest"
 	"governor/manager"
 
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// eventServer is an API server that knows of events only.
+// eventServer is an API server with a namespace "prod".
 type eventServer struct {
-	mu      sync.Mutex
-	events  map[string]*eventsv1.Event // by namespace/name
-	writes  []string                   // verb namespace/name
-	failing func(n int) int            // the status of write n, 0 for well
-	delay   time.Duration
+	*envtest.Server
+	client *client.Direct
 }
 
-func (s *eventServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	const base = "/apis/events.k8s.io/v1"
-	rest, ok := strings.CutPrefix(r.URL.Path, base)
-	switch {
-	case !ok || r.Method == http.MethodGet && rest != "":
-		s.discovery(w, r)
-		return
-	case rest == "":
-		answer(w, 200, metav1.APIResourceList{
-			TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}, GroupVersion: "events.k8s.io/v1",
-			APIResources: []metav1.APIResource{{Name: "events", SingularName: "event", Namespaced: true, Kind: "Event", Verbs: metav1.Verbs{"create", "patch"}}},
-		})
-		return
+func newEventServer(t *testing.T) *eventServer {
+	t.Helper()
+	s := envtest.NewServer(&envtest.Options{Scheme: builtin()})
+	c, err := client.New(s.Config(), &client.Options{Scheme: builtin()})
+	if err != nil {
+		t.Fatal(err)
 	}
-	select {
-	case <-time.After(s.delay):
-	case <-r.Context().Done():
-		return
+	if err := c.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "prod"}}); err != nil {
+		t.Fatal(err)
 	}
-	body, _ := io.ReadAll(r.Body)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	namespace := strings.Split(rest, "/")[2]
-	var event eventsv1.Event
-	key := namespace + "/" + path.Base(rest)
-	if r.Method == http.MethodPost {
-		_ = json.Unmarshal(body, &event)
-		key = namespace + "/" + event.Name
-	}
-	s.writes = append(s.writes, r.Method+" "+key)
-	if s.failing != nil {
-		if code := s.failing(len(s.writes)); code != 0 {
-			answer(w, code, metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: "Failure", Code: int32(code), Reason: map[int]metav1.StatusReason{403: metav1.StatusReasonForbidden, 503: metav1.StatusReasonServiceUnavailable}[code], Message: "no"})
-			return
+	return &eventServer{s, c}
+}
+
+// fail has writes of events go wrong.
+func (s *eventServer) fail(f envtest.Fault) {
+	s.Inject(envtest.Match{Resource: "events", Func: func(r envtest.Request) bool { return r.Verb != "list" }}, f)
+}
+
+// all returns the events, and how often the server was asked to write one.
+func (s *eventServer) all(t *testing.T) (events []eventsv1.Event, writes int) {
+	t.Helper()
+	for _, r := range s.Requests() {
+		if r.Resource == "events" && (r.Verb == "create" || r.Verb == "patch") {
+			writes++
 		}
 	}
-	old := s.events[key]
-	if r.Method == http.MethodPatch {
-		if old == nil {
-			answer(w, 404, metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: "Failure", Code: 404, Reason: metav1.StatusReasonNotFound})
-			return
-		}
-		event = *old
-		_ = json.Unmarshal(body, &event)
+	var list eventsv1.EventList
+	if err := s.client.List(t.Context(), &list); err != nil {
+		t.Fatal(err)
 	}
-	s.events[key] = &event
-	answer(w, 200, event)
-}
-
-// discovery answers what any mapper may ask on the way to events.k8s.io/v1.
-func (s *eventServer) discovery(w http.ResponseWriter, r *http.Request) {
-	version := metav1.GroupVersionForDiscovery{GroupVersion: "events.k8s.io/v1", Version: "v1"}
-	group := metav1.APIGroup{TypeMeta: metav1.TypeMeta{Kind: "APIGroup", APIVersion: "v1"}, Name: "events.k8s.io", Versions: []metav1.GroupVersionForDiscovery{version}, PreferredVersion: version}
-	switch r.URL.Path {
-	case "/apis":
-		answer(w, 200, metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}, Groups: []metav1.APIGroup{group}})
-	case "/apis/events.k8s.io":
-		answer(w, 200, group)
-	case "/api":
-		answer(w, 200, metav1.APIVersions{TypeMeta: metav1.TypeMeta{Kind: "APIVersions", APIVersion: "v1"}})
-	default:
-		http.NotFound(w, r)
-	}
-}
-
-func answer(w http.ResponseWriter, code int, v any) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(code)
-	_ = json.NewEncoder(w).Encode(v)
-}
-
-// all returns the events, and how often the server was written to.
-func (s *eventServer) all() (events []*eventsv1.Event, writes int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, e := range s.events {
-		events = append(events, e)
-	}
-	return events, len(s.writes)
+	return list.Items, writes
 }
 
 func web() *corev1.Pod {
@@ -118,14 +65,14 @@ func web() *corev1.Pod {
 }
 
 // recording runs a test within a bubble, with a manager that runs.
-func recording(t *testing.T, s *eventServer, run func(r *manager.EventRecorder, m *manager.Manager)) {
+func recording(t *testing.T, run func(t *testing.T, s *eventServer, r *manager.EventRecorder, m *manager.Manager)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		s.events = map[string]*eventsv1.Event{}
-		m := newManagerOf(t, s, nil)
+		s := newEventServer(t)
+		m := newManagerOf(t, s.Config(), nil)
 		stop := start(t, m)
 		<-m.Elected()
-		run(m.GetEventRecorder("replicator"), m)
+		run(t, s, m.GetEventRecorder("replicator"), m)
 		if err := stop(); err != nil {
 			t.Error(err)
 		}
@@ -136,8 +83,7 @@ func recording(t *testing.T, s *eventServer, run func(r *manager.EventRecorder, 
 func settle() { time.Sleep(time.Minute); synctest.Wait() }
 
 func TestEventSaysWhoWhatAndWhen(t *testing.T) {
-	var s eventServer
-	recording(t, &s, func(r *manager.EventRecorder, _ *manager.Manager) {
+	recording(t, func(t *testing.T, s *eventServer, r *manager.EventRecorder, _ *manager.Manager) {
 		at := time.Now()
 		pod := web()
 		r.Eventf(pod, nil, corev1.EventTypeWarning, "Stuck", "Try", "no %s", "disk")
@@ -145,7 +91,7 @@ func TestEventSaysWhoWhatAndWhen(t *testing.T) {
 		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "system:n1", UID: "u2"}}
 		r.Eventf(node, pod, corev1.EventTypeNormal, "Fine", "Try", "%s", strings.Repeat("x", 5000))
 		settle()
-		events, _ := s.all()
+		events, _ := s.all(t)
 		if len(events) != 2 {
 			t.Fatalf("%d events, want 2", len(events))
 		}
@@ -176,8 +122,7 @@ func TestEventSaysWhoWhatAndWhen(t *testing.T) {
 
 // Contract 10.
 func TestTheSameEventAgainRaisesACount(t *testing.T) {
-	var s eventServer
-	recording(t, &s, func(r *manager.EventRecorder, _ *manager.Manager) {
+	recording(t, func(t *testing.T, s *eventServer, r *manager.EventRecorder, _ *manager.Manager) {
 		emit := func(reason, note string) {
 			pod := web()
 			pod.ResourceVersion = fmt.Sprint(time.Now().UnixNano()) // it changes, it is the same object
@@ -189,7 +134,7 @@ func TestTheSameEventAgainRaisesACount(t *testing.T) {
 		}
 		emit("Stuck", "no net")
 		emit("Fine", "no disk")
-		events, writes := s.all()
+		events, writes := s.all(t)
 		if len(events) != 3 || writes != 5 {
 			t.Fatalf("%d events in %d writes, want 3 in 5", len(events), writes)
 		}
@@ -205,23 +150,22 @@ func TestTheSameEventAgainRaisesACount(t *testing.T) {
 		// After a while it is a new one.
 		time.Sleep(11 * time.Minute)
 		emit("Stuck", "no disk")
-		if events, _ := s.all(); len(events) != 4 {
+		if events, _ := s.all(t); len(events) != 4 {
 			t.Errorf("%d events after a long pause, want 4", len(events))
 		}
 	})
 }
 
 func TestASeriesWhoseEventIsGoneIsWrittenAgain(t *testing.T) {
-	var s eventServer
-	recording(t, &s, func(r *manager.EventRecorder, _ *manager.Manager) {
+	recording(t, func(t *testing.T, s *eventServer, r *manager.EventRecorder, _ *manager.Manager) {
 		r.Eventf(web(), nil, "Normal", "Fine", "Try", "%s", "")
 		settle()
-		s.mu.Lock()
-		clear(s.events) // its hour is over
-		s.mu.Unlock()
+		if err := s.client.DeleteAllOf(t.Context(), &eventsv1.Event{}, client.InNamespace("prod")); err != nil { // its hour is over
+			t.Fatal(err)
+		}
 		r.Eventf(web(), nil, "Normal", "Fine", "Try", "%s", "")
 		settle()
-		if events, _ := s.all(); len(events) != 1 || events[0].Series == nil || events[0].Series.Count != 2 {
+		if events, _ := s.all(t); len(events) != 1 || events[0].Series == nil || events[0].Series.Count != 2 {
 			t.Errorf("%+v", events)
 		}
 	})
@@ -229,19 +173,18 @@ func TestASeriesWhoseEventIsGoneIsWrittenAgain(t *testing.T) {
 
 // Contract 10: a hot loop does not flood the server, and no count is lost.
 func TestOneObjectCannotFloodTheServer(t *testing.T) {
-	var s eventServer
-	recording(t, &s, func(r *manager.EventRecorder, m *manager.Manager) {
+	recording(t, func(t *testing.T, s *eventServer, r *manager.EventRecorder, m *manager.Manager) {
 		for range 300 {
 			r.Eventf(web(), nil, "Warning", "Stuck", "Try", "%s", "no disk")
 		}
 		settle()
-		if _, writes := s.all(); writes != 25 {
+		if _, writes := s.all(t); writes != 25 {
 			t.Errorf("%d writes, want 25", writes)
 		}
 		time.Sleep(5 * time.Minute)
 		r.Eventf(web(), nil, "Warning", "Stuck", "Try", "%s", "no disk")
 		settle()
-		events, writes := s.all()
+		events, writes := s.all(t)
 		if len(events) != 1 || writes != 26 || events[0].Series.Count != 301 {
 			t.Errorf("%d events, %d writes, count %v; want 1, 26, 301", len(events), writes, events[0].Series)
 		}
@@ -280,8 +223,8 @@ func wantEvents(t *testing.T, m *manager.Manager, want map[string]float64) {
 
 // Contract 10: a server that does not answer costs events, not time.
 func TestEmittingNeverBlocks(t *testing.T) {
-	s := eventServer{delay: time.Hour}
-	recording(t, &s, func(r *manager.EventRecorder, m *manager.Manager) {
+	recording(t, func(t *testing.T, s *eventServer, r *manager.EventRecorder, m *manager.Manager) {
+		s.fail(envtest.Fault{Delay: time.Hour})
 		began := time.Now()
 		for i := range 5000 {
 			pod := web()
@@ -298,28 +241,25 @@ func TestEmittingNeverBlocks(t *testing.T) {
 }
 
 func TestAFailedWriteIsTriedAgainARefusedOneIsNot(t *testing.T) {
+	unavailable := apierrors.NewServiceUnavailable("no")
+	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "events"}, "", errors.New("no"))
 	tests := []struct {
-		name    string
-		failing func(n int) int
-		writes  int
-		result  string
+		name   string
+		fault  envtest.Fault
+		writes int
+		result string
 	}{
-		{"recovers", func(n int) int {
-			if n < 3 {
-				return 503
-			}
-			return 0
-		}, 3, "written"},
-		{"stays broken", func(int) int { return 503 }, 3, "failed"},
-		{"forbidden", func(int) int { return 403 }, 1, "failed"},
+		{"recovers", envtest.Fault{Err: unavailable, Times: 2}, 3, "written"},
+		{"stays broken", envtest.Fault{Err: unavailable}, 3, "failed"},
+		{"forbidden", envtest.Fault{Err: forbidden}, 1, "failed"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			s := eventServer{failing: tt.failing}
-			recording(t, &s, func(r *manager.EventRecorder, m *manager.Manager) {
+			recording(t, func(t *testing.T, s *eventServer, r *manager.EventRecorder, m *manager.Manager) {
+				s.fail(tt.fault)
 				r.Eventf(web(), nil, "Normal", "Fine", "Try", "%s", "")
 				settle()
-				if _, writes := s.all(); writes != tt.writes {
+				if _, writes := s.all(t); writes != tt.writes {
 					t.Errorf("%d writes, want %d", writes, tt.writes)
 				}
 				wantEvents(t, m, map[string]float64{tt.result: 1})
@@ -329,8 +269,7 @@ func TestAFailedWriteIsTriedAgainARefusedOneIsNot(t *testing.T) {
 }
 
 func TestBadEventsAreRefusedAndLogged(t *testing.T) {
-	var s eventServer
-	recording(t, &s, func(r *manager.EventRecorder, m *manager.Manager) {
+	recording(t, func(t *testing.T, s *eventServer, r *manager.EventRecorder, m *manager.Manager) {
 		var nilPod *corev1.Pod
 		r.Eventf(nil, nil, "Normal", "Fine", "Try", "%s", "")
 		r.Eventf(nilPod, nil, "Normal", "Fine", "Try", "%s", "")
@@ -342,7 +281,7 @@ func TestBadEventsAreRefusedAndLogged(t *testing.T) {
 		r.Eventf(&stranger{}, nil, "Normal", "Fine", "Try", "%s", "")
 		m.GetEventRecorder("not a name!").Eventf(web(), nil, "Normal", "Fine", "Try", "%s", "")
 		settle()
-		if events, _ := s.all(); len(events) > 0 {
+		if events, _ := s.all(t); len(events) > 0 {
 			t.Errorf("written: %v", events)
 		}
 		wantEvents(t, m, map[string]float64{"failed": 9})
@@ -358,8 +297,9 @@ func (s *stranger) DeepCopyObject() runtime.Object { return s }
 // Contract 2, 10: what is emitted by those that stop is written still.
 func TestEventsOfTheLastMomentAreWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &eventServer{events: map[string]*eventsv1.Event{}, delay: time.Second}
-		m := newManagerOf(t, s, nil)
+		s := newEventServer(t)
+		s.fail(envtest.Fault{Delay: time.Second})
+		m := newManagerOf(t, s.Config(), nil)
 		r := m.GetEventRecorder("replicator")
 		r.Eventf(web(), nil, "Normal", "Early", "Try", "%s", "before Start")
 		add(t, m, manager.RunnableFunc(func(ctx context.Context) error {
@@ -375,12 +315,12 @@ func TestEventsOfTheLastMomentAreWritten(t *testing.T) {
 		if err := stop(); err != nil {
 			t.Error(err)
 		}
-		if events, _ := s.all(); len(events) != 6 {
+		if events, _ := s.all(t); len(events) != 6 {
 			t.Errorf("%d events, want 6", len(events))
 		}
 		r.Eventf(web(), nil, "Normal", "Late", "Try", "%s", "after the end")
 		time.Sleep(time.Hour)
-		if events, _ := s.all(); len(events) != 6 {
+		if events, _ := s.all(t); len(events) != 6 {
 			t.Error("something was written after Start had returned (contract 5)")
 		}
 	})
@@ -391,8 +331,9 @@ func TestFlushIsBounded(t *testing.T) {
 	for _, grace := range []time.Duration{-1, 0, time.Second} {
 		t.Run(grace.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := &eventServer{delay: time.Hour}
-				m := newManagerOf(t, s, &manager.Options{GracefulShutdownTimeout: &grace})
+				s := newEventServer(t)
+				s.fail(envtest.Fault{Delay: time.Hour})
+				m := newManagerOf(t, s.Config(), &manager.Options{GracefulShutdownTimeout: &grace})
 				r := m.GetEventRecorder("replicator")
 				stop := start(t, m)
 				<-m.Elected()

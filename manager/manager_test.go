@@ -22,15 +22,14 @@ import (
 // builtin is one scheme for all tests: to make it takes longer than most of them.
 var builtin = sync.OnceValue(scheme.Builtin)
 
-// newManager returns a Manager of a server that knows nothing.
+// newManager returns a Manager of a server that nobody asks.
 func newManager(t *testing.T, o *manager.Options) *manager.Manager {
 	t.Helper()
-	return newManagerOf(t, http.NotFoundHandler(), o)
+	return newManagerOf(t, nopConfig(), o)
 }
 
-func newManagerOf(t *testing.T, h http.Handler, o *manager.Options) *manager.Manager {
+func newManagerOf(t *testing.T, cfg *rest.Config, o *manager.Options) *manager.Manager {
 	t.Helper()
-	cfg := &rest.Config{Host: "http://api.test", Transport: envtest.Transport(h), QPS: -1}
 	var options manager.Options
 	if o != nil {
 		options = *o
@@ -160,6 +159,7 @@ func wantTook(t *testing.T, start time.Time, want time.Duration) {
 	}
 }
 
+// nopConfig is of a server that nobody asks, and that would know nothing.
 func nopConfig() *rest.Config {
-	return &rest.Config{Host: "http://api.test", Transport: envtest.Transport(http.NotFoundHandler())}
+	return &rest.Config{Host: "http://api.test", Transport: envtest.Transport(http.NotFoundHandler()), QPS: -1}
 }

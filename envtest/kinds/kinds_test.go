@@ -215,8 +215,8 @@ func TestOpenAPIDocuments(t *testing.T) {
 			if !strings.Contains(fmt.Sprint(patch.Parameters), "fieldValidation") {
 				t.Errorf("parameters %v", patch.Parameters)
 			}
-			if doc.Components.Schemas[tt.schema] == nil {
-				t.Errorf("no schema %s", tt.schema)
+			if properties, ok := doc.Components.Schemas[tt.schema]["properties"].(map[string]any); !ok || properties["metadata"] == nil || properties["spec"] == nil {
+				t.Errorf("no schema %s with fields: %v", tt.schema, properties)
 			}
 			for name, s := range doc.Components.Schemas {
 				for _, ref := range refs(s) {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -14,15 +15,14 @@ const schemaRef = "#/components/schemas/"
 
 // OpenAPI returns the OpenAPI v3 document of a group version, as JSON: for a CRD
 // with its schemas, for CustomResourceDefinitions with the real server's. For
-// other built-in kinds it says which there are and what requests take, which is
-// all that a client of server-side apply asks, but not which fields they have. It
-// is nil if the version is not served.
+// other built-in kinds the fields are those of their Go types: enough for kubectl explain, but
+// without the rules that values are under. It is nil if the version is not served.
 func (r *Registry) OpenAPI(gv schema.GroupVersion) ([]byte, error) {
 	paths, schemas := map[string]any{}, map[string]any{}
 	for _, resource := range r.All() {
 		if resource.GroupVersionResource.GroupVersion() == gv {
 			maps.Copy(paths, resource.openAPIPaths())
-			schemas[schemaName(resource.GroupVersionKind)] = resource.openAPISchema()
+			schemas[schemaName(resource.GroupVersionKind)] = r.openAPISchema(resource, schemas)
 		}
 	}
 	if len(paths) == 0 {
@@ -59,15 +59,22 @@ func addReferred(schemas map[string]any, part any) {
 	}
 }
 
-func (r *Resource) openAPISchema() map[string]any {
+// openAPISchema returns a resource's schema, and adds to schemas those that it needs.
+func (r *Registry) openAPISchema(resource *Resource, schemas typedSchemas) map[string]any {
+	kind := resource.GroupVersionKind
 	switch {
-	case r.GroupVersionKind == crdKind:
+	case kind == crdKind:
 		return recordedSchemas()[crdSchema]
-	case r.Custom != nil:
-		return publishedSchema(r.GroupVersionKind, r.Custom.openAPI, r.Custom.openAPI == nil)
-	default:
-		return publishedSchema(r.GroupVersionKind, nil, true)
+	case resource.Custom != nil:
+		return publishedSchema(kind, resource.Custom.openAPI, resource.Custom.openAPI == nil)
 	}
+	object, err := r.typed.scheme.New(kind)
+	if err != nil {
+		return publishedSchema(kind, nil, true)
+	}
+	typed := schemas.object(reflect.TypeOf(object).Elem())
+	typed["x-kubernetes-group-version-kind"] = []any{gvkOf(kind)}
+	return typed
 }
 
 // schemaName is the name of a kind's schema: com.example.v1.Widget.

@@ -37,6 +37,7 @@
 // Differs on purpose: upstream keeps bytes in etcd and decoded copies in a cache that
 // follows; here there is one store, so reads are never stale. A watcher reads the one
 // log at its own pace, where upstream gives each a channel and ends those that
-// are slow. The tree is persistent: a snapshot of every change costs a path,
-// not a copy.
+// are slow. The tree is written to in place until somebody has a snapshot of it; from
+// then on a change costs the copy of a path. A state of the past is made by
+// undoing what came after it, when it is asked for.
 package storage

@@ -64,6 +64,7 @@ func FuzzStore(f *testing.F) {
 		s, m := storage.New(nil), newModel()
 		cursor := s.Cursor(configMaps, 1)
 		var seen []string
+		var held []storage.Snapshot
 		for i, op := range program {
 			namespace, name := string('a'+rune(op>>3&1)), string('a'+rune(op&7))
 			key := namespace + "/" + name
@@ -101,6 +102,16 @@ func FuzzStore(f *testing.F) {
 				seen = advance(t, cursor, m, seen, i)
 			}
 			compare(t, s, m, i)
+			snapshot, err := s.Snapshot(configMaps, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			held = append(held, snapshot)
+		}
+		for _, snapshot := range held {
+			if got, want := texts(slices.Collect(snapshot.From("", ""))), m.list(snapshot.ResourceVersion); !slices.Equal(got, want) {
+				t.Fatalf("the snapshot at %d has become %q, want %q (contract 2)", snapshot.ResourceVersion, got, want)
+			}
 		}
 		seen = advance(t, cursor, m, seen, len(program))
 		var want []string

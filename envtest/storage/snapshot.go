@@ -24,13 +24,20 @@ func (s *Store) Snapshot(resource schema.GroupResource, at uint64) (Snapshot, er
 	t := s.tableLocked(resource)
 	switch {
 	case at == 0 || at == s.version:
-		return Snapshot{ResourceVersion: s.version, objects: t.objects}, nil
+		return Snapshot{ResourceVersion: s.version, objects: t.share()}, nil
 	case at > s.version:
 		return Snapshot{}, fmt.Errorf("%w: %d, current: %d", ErrTooLarge, at, s.version)
 	}
-	objects, ok := t.at(at)
+	after, changes, ok := t.at(at)
 	if !ok {
 		return Snapshot{}, fmt.Errorf("%w: %d (%d)", ErrTooOld, at, t.floor)
+	}
+	objects := after
+	if len(changes) > 0 {
+		s.mu.Unlock() // it takes a while if that was long ago, and nobody else waits
+		objects = after.undo(changes)
+		s.mu.Lock()
+		t.remember(state{at, objects})
 	}
 	return Snapshot{ResourceVersion: at, objects: objects}, nil
 }

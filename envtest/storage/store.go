@@ -106,14 +106,11 @@ func (s *Store) advanceLocked() {
 
 // Get returns the current version of an object, nil when there is none.
 func (s *Store) Get(resource schema.GroupResource, namespace, name string) *Object {
-	return s.current(resource).get(keyOf(namespace, name))
-}
-
-func (s *Store) current(resource schema.GroupResource) *tree {
+	key := keyOf(namespace, name)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if t := s.tables[resource]; t != nil {
-		return t.objects
+		return t.objects.get(key)
 	}
 	return nil
 }

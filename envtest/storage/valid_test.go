@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -23,23 +24,41 @@ func (t *table) valid() error {
 	if err := t.objects.valid(); err != nil {
 		return err
 	}
-	state, last := t.base, t.floor
+	last := t.floor
 	for i, c := range t.changes {
 		if c.ResourceVersion <= last {
 			return fmt.Errorf("change %d at %d follows %d (invariant 2)", i, c.ResourceVersion, last)
 		}
-		if c.Type == Deleted {
-			state = state.without(c.Object.key)
-		} else {
-			state = state.with(c.Object)
-		}
-		if !slices.Equal(state.all(), c.after.all()) {
-			return fmt.Errorf("change %d does not lead to its state (invariant 3)", i)
-		}
-		state, last = c.after, c.ResourceVersion
+		last = c.ResourceVersion
 	}
-	if state != t.objects {
-		return fmt.Errorf("the current state is not that after the last change (invariant 1)")
+	there, states := t.share(), slices.Clone(t.states)
+	for i := len(t.changes); ; i-- {
+		from := t.floor // the states that are like this one
+		if i > 0 {
+			from = t.changes[i-1].ResourceVersion
+		}
+		for len(states) > 0 && states[len(states)-1].version >= from {
+			if !slices.Equal(states[len(states)-1].objects.all(), there.all()) {
+				return fmt.Errorf("the state at %d is not what it was (invariant 3)", states[len(states)-1].version)
+			}
+			states = states[:len(states)-1]
+		}
+		if i == 0 {
+			break
+		}
+		c := t.changes[i-1]
+		after := c.Object
+		if c.Type == Deleted {
+			after = nil
+		}
+		before := there.undo([]Change{c})
+		if there.get(c.Object.key) != after || before.get(c.Object.key) != c.Previous {
+			return fmt.Errorf("change %d is not what has happened (invariant 1)", i-1)
+		}
+		there = before
+	}
+	if len(states) > 0 || !slices.IsSortedFunc(t.states, func(a, b state) int { return cmp.Compare(a.version, b.version) }) {
+		return fmt.Errorf("states %v, floor %d (invariant 3)", t.states, t.floor)
 	}
 	return nil
 }
@@ -79,7 +98,11 @@ func (t *tree) valid() error {
 }
 
 // Depth is how many objects a search may have to pass.
-func (s *Store) Depth(resource schema.GroupResource) int { return s.current(resource).depth() }
+func (s *Store) Depth(resource schema.GroupResource) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.tables[resource].objects.depth()
+}
 
 func (t *tree) depth() int {
 	if t == nil {
