@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -51,32 +50,36 @@ func (c *Cache) CaughtUp(ctx context.Context) error {
 // all returns the kinds, in order, and whether the Cache has started. One that has ended has none.
 func (c *Cache) all() (kinds []*KindInformer, running bool) {
 	c.mu.RLock()
-	defer c.mu.RUnlock()
-	if c.ended {
+	running, ended := c.running, c.ended
+	c.mu.RUnlock()
+	if ended {
 		return nil, true
 	}
-	return slices.SortedFunc(maps.Values(c.kinds), func(a, b *KindInformer) int {
-		return strings.Compare(kindText(a.gvk), kindText(b.gvk))
-	}), c.running
+	return c.sortedKinds(), running
 }
 
-// isOpen says whether the server knows the kind, as far as is known here, and whether it has
-// been asked at all.
-func (k *KindInformer) isOpen() (open, asked bool) {
+// laidOut returns the kind's layout, nil if the server does not know the kind, as far as is known
+// here, and whether it has been asked at all. A kind that nobody needs has none, and need not be asked.
+func (k *KindInformer) laidOut() (lay *layout, asked bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.scopes != nil, k.scopes != nil || k.lastError != nil
+	l := k.life.Load()
+	if l.over() {
+		return nil, true
+	}
+	lay = l.layout.Load()
+	return lay, lay != nil || l.lastError != nil
 }
 
 func (k *KindInformer) unsettled() string {
-	open, asked := k.isOpen()
+	lay, asked := k.laidOut()
 	switch {
 	case !asked:
 		return "has not asked the server for the kind"
-	case !open:
+	case lay == nil:
 		return "" // it would be listed later, if ever
 	}
-	for _, s := range k.scopes {
+	for _, s := range lay.scopes {
 		status := s.informer.Status()
 		if !s.informer.HasSynced() {
 			if status.LastError != nil {
@@ -96,8 +99,12 @@ func (k *KindInformer) unsettled() string {
 // caughtUp compares what is stored with what the server has. In a state of the server as it was at
 // the store's resourceVersion there is all that is not newer; and what has been deleted since is one too many.
 func (k *KindInformer) caughtUp(ctx context.Context) error {
+	if k.life.Load().over() {
+		return nil
+	}
 	resource, err := k.client.Resource(ctx, k.gvk, client.MetadataOnly)
-	if open, _ := k.isOpen(); !open {
+	lay, _ := k.laidOut()
+	if lay == nil {
 		if err != nil {
 			return nil // as before
 		}
@@ -106,16 +113,12 @@ func (k *KindInformer) caughtUp(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	configs, err := k.options.scopes(k.kind.ByObject, resource.Namespaced())
-	if err != nil {
-		return err
-	}
-	for _, s := range k.scopes {
+	for _, s := range lay.scopes {
 		status := s.informer.Status() // before the list: the store only gets nearer
 		if !s.informer.HasSynced() {
 			return errors.New("it has not synced")
 		}
-		objects, newest, err := k.count(ctx, s.namespace, configs, resource.Namespaced())
+		objects, newest, err := k.count(ctx, s, lay, resource.Namespaced())
 		if err != nil {
 			return err
 		}
@@ -125,6 +128,8 @@ func (k *KindInformer) caughtUp(ctx context.Context) error {
 			return err
 		case behind < 0:
 			return fmt.Errorf("it is at resourceVersion %s, and %s has been written", status.ResourceVersion, newest)
+		case status.UnreadObjects > 0:
+			return fmt.Errorf("%d of its objects could not be read, the first of them %w", status.UnreadObjects, status.Unread[0].Err)
 		case status.Objects != objects:
 			return fmt.Errorf("it has %d objects at resourceVersion %s, the server has %d", status.Objects, status.ResourceVersion, objects)
 		}
@@ -134,13 +139,11 @@ func (k *KindInformer) caughtUp(ctx context.Context) error {
 
 // count counts the objects that the server has in a scope, and finds when the newest of them was written; "1" if
 // there are none.
-func (k *KindInformer) count(ctx context.Context, namespace string, configs map[string]Config, namespaced bool) (objects int, newest string, err error) {
+func (k *KindInformer) count(ctx context.Context, s *scope, lay *layout, namespaced bool) (objects int, newest string, err error) {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(k.gvk.GroupVersion().WithKind(k.gvk.Kind + "List"))
-	options := &client.ListOptions{
-		Namespace: namespace, LabelSelector: configs[namespace].LabelSelector, FieldSelector: configs[namespace].FieldSelector,
-	}
-	if options.FieldSelector != nil && namespace == "" && namespaced {
+	options := &client.ListOptions{Namespace: s.namespace, LabelSelector: s.config.LabelSelector, FieldSelector: s.config.FieldSelector}
+	if options.FieldSelector != nil && s.namespace == "" && namespaced {
 		// Who may list one namespace only has no right to the list of all.
 		options.Namespace, _ = options.FieldSelector.RequiresExactMatch(fieldNamespace)
 	}
@@ -150,7 +153,8 @@ func (k *KindInformer) count(ctx context.Context, namespace string, configs map[
 	newest = "1"
 	for i := range list.Items {
 		item := &list.Items[i]
-		if _, own := configs[item.Namespace]; own && namespace == "" && item.Namespace != "" {
+		own := func(other *scope) bool { return other.namespace == item.Namespace }
+		if s.namespace == "" && item.Namespace != "" && slices.ContainsFunc(lay.scopes, own) {
 			continue // it is in a scope of its own
 		}
 		objects++
