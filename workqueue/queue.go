@@ -61,7 +61,7 @@ type Queue[K comparable] struct {
 	//     name, and no other.
 	//  2. ready has exactly the entries in state ready, each once, in the lane of
 	//     its priority and the flow of its tenant. Open are the flows with
-	//     entries whose tenant is not capped; busy are the lanes with such flows.
+	//     entries whose tenant is not capped; busy are all lanes with such flows.
 	//  3. waiting has exactly the entries in state waiting or resting, each once.
 	//  4. inFlight has exactly the entries that are in flight, each once.
 	//  5. Nothing is ready or resting and in flight; what is held is in flight.
