@@ -332,11 +332,14 @@ func TestKindThatGoesAndComesBack(t *testing.T) {
 			t.Errorf("after it came back: %s", got)
 		}
 
-		// Removed while it is gone, it is not asked for.
+		// Gone once more, and removed meanwhile, it is not asked for.
 		if err := s.admin.Delete(t.Context(), widgetCRD()); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Minute)
+		if err := c.Get(t.Context(), key("ns1", "a"), u); !errors.Is(err, ErrNotInstalled) {
+			t.Errorf("Get, gone once more: %v", err)
+		}
 		if err := c.RemoveInformer(t.Context(), u); err != nil {
 			t.Fatal(err)
 		}
