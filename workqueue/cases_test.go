@@ -159,7 +159,9 @@ func TestCase34OneTimerAndOneEntryPerKey(t *testing.T) {
 		q := New[string](nil)
 		defer q.ShutDown()
 		q.AddAfter("x", time.Hour)
+		q.mu.Lock()
 		timer := q.timer
+		q.mu.Unlock()
 		for range 100_000 {
 			q.AddAfter("x", time.Hour)
 		}
@@ -168,12 +170,14 @@ func TestCase34OneTimerAndOneEntryPerKey(t *testing.T) {
 			q.AddAfter(key, time.Hour)
 			q.AddAfter(key, time.Millisecond)
 		}
+		q.mu.Lock()
 		if q.timer != timer {
 			t.Error("a second timer was made")
 		}
 		if n := q.waiting.len; n != 10_001 {
 			t.Errorf("%d wait, want 10001", n)
 		}
+		q.mu.Unlock()
 		time.Sleep(time.Second)
 		if n := len(drain(t, q)); n != 10_000 {
 			t.Errorf("%d came out, want 10000", n)
