@@ -238,6 +238,7 @@ func TestCompactTierKeepsNoObject(t *testing.T) {
 		s.put(pod("a", "p", "x", "n1"))
 		s.put(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "shared"}})
 		c := newCache(t, s, &Options{ByObject: map[client.Object]ByObject{&corev1.Pod{}: {Tier: Compact}}})
+		c.options.detector = nil // which keeps copies
 		k, err := c.GetInformer(t.Context(), &corev1.Pod{})
 		if err != nil {
 			t.Fatal(err)
@@ -249,6 +250,7 @@ func TestCompactTierKeepsNoObject(t *testing.T) {
 			t.Fatal(err)
 		}
 		start(t, c)
+		synctest.Wait() // for the handler
 		for p, err := range Each(t.Context(), c, &corev1.Pod{}) {
 			if err != nil {
 				t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"governor/cache"
 	"governor/envtest"
 	"governor/manager"
 	"governor/scheme"
@@ -36,6 +37,7 @@ func newManagerOf(t *testing.T, h http.Handler, o *manager.Options) *manager.Man
 		options = *o
 	}
 	options.Scheme = builtin()
+	options.Cache.DetectMutations = func(m *cache.Mutation) { t.Error(m) }
 	m, err := manager.New(cfg, &options)
 	if err != nil {
 		t.Fatal(err)
