@@ -35,7 +35,7 @@ func (l *lane[K]) empty() bool { return l.only.first == nil && l.turns.len() == 
 // nothing forbids a priority per key.
 const keepLanes = 16
 
-// agedTurn: every so manieth Get is for what has waited too long.
+// agedTurn: one Get of so many is for what has waited too long.
 const agedTurn = 8
 
 // lanes holds the entries that are ready. To add, to take and to remove do not
