@@ -303,3 +303,19 @@ func (c *Cache) scopeOf(t *testing.T, gvk schema.GroupVersionKind) *scope {
 	defer c.mu.RUnlock()
 	return c.kinds[gvk].life.Load().layout.Load().scopes[0]
 }
+
+func TestTierOfAKind(t *testing.T) {
+	for _, tt := range []struct{ all, kind, want Tier }{
+		{"", "", Shared}, {Compact, "", Compact}, {"", Compact, Compact}, {Compact, Shared, Shared}, {Shared, Compact, Compact},
+	} {
+		if got := (&Options{DefaultTier: tt.all}).tier(ByObject{Tier: tt.kind}); got != tt.want {
+			t.Errorf("%q for all, %q for the kind: %q, want %q", tt.all, tt.kind, got, tt.want)
+		}
+	}
+	direct := newCache(t, newServer(t), nil).client
+	for _, o := range []*Options{{DefaultTier: "compact"}, {ByObject: map[client.Object]ByObject{&corev1.Pod{}: {Tier: "Typed"}}}} {
+		if _, err := New(direct, o); err == nil || !strings.Contains(err.Error(), "Shared or Compact") {
+			t.Errorf("a tier that does not exist: %v", err)
+		}
+	}
+}
