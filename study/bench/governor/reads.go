@@ -36,14 +36,16 @@ func reads(mgr *manager.Manager, v probe.Variant) probe.Reads {
 		Namespaced: func(ctx context.Context, namespace string) (int, error) {
 			return list(ctx, client.InNamespace(namespace))
 		},
-		All: func(ctx context.Context, look func(namespace, name string)) error {
+		All: func(ctx context.Context, look func(namespace, name string)) (n int, err error) {
 			for obj, err := range cache.Each(ctx, mgr.GetCache(), object(v)) {
 				if err != nil {
-					return err
+					return n, err
 				}
-				look(obj.GetNamespace(), obj.GetName())
+				if n++; look != nil {
+					look(obj.GetNamespace(), obj.GetName())
+				}
 			}
-			return nil
+			return n, nil
 		},
 	}
 }

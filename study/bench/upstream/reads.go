@@ -36,10 +36,12 @@ func reads(mgr ctrl.Manager, v probe.Variant) probe.Reads {
 			all, err := list(ctx, client.InNamespace(namespace))
 			return meta.LenList(all), err
 		},
-		All: func(ctx context.Context, look func(namespace, name string)) error {
+		All: func(ctx context.Context, look func(namespace, name string)) (int, error) {
 			all, err := list(ctx, client.UnsafeDisableDeepCopy)
-			each(all, look)
-			return err
+			if look != nil {
+				each(all, look)
+			}
+			return meta.LenList(all), err
 		},
 	}
 }
