@@ -227,7 +227,7 @@ func (q *Queue[K]) Forget(key K) { q.limiter.Forget(key) }
 func (q *Queue[K]) NumRequeues(key K) int { return q.limiter.NumRequeues(key) }
 
 // Len is how many keys are ready: those that wait for a delay, or are with a
-// worker, do not count.
+// worker, do not count; those that only wait for MaxPerFairnessKey do.
 func (q *Queue[K]) Len() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
