@@ -127,6 +127,16 @@ func TestKindsThatDoNotBecomeIdle(t *testing.T) {
 			}
 			return nil
 		}},
+		"GetInformer, and widened": {use: func(t *testing.T, c *Cache) func() {
+			if err := c.RemoveInformer(t.Context(), &corev1.Pod{}); err != nil {
+				t.Fatal(err)
+			}
+			follow(t, c, metadataFor(podGVK)).registration.Remove()
+			if err := c.Get(t.Context(), key("ns1", "p1"), &corev1.Pod{}); err != nil {
+				t.Fatal(err)
+			}
+			return nil
+		}},
 		"an index": {use: func(t *testing.T, c *Cache) func() {
 			if err := c.IndexField(t.Context(), &corev1.Pod{}, "spec.nodeName", byNodeName); err != nil {
 				t.Fatal(err)
@@ -269,6 +279,27 @@ func TestKindIsWidened(t *testing.T) {
 		}
 		if got := s.seen(); len(got) != 2 || watches.count() != 1 {
 			t.Errorf("requests %v, %d watches", got, watches.count())
+		}
+	})
+}
+
+// Contract 3: who waits for the first list goes on waiting when the kind is widened.
+func TestReadThatWaitsWhileTheKindIsWidened(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := fourPods(t)
+		permit := s.forbid(envtest.Match{Resource: "pods"})
+		c := newCache(t, s, &Options{DefaultWatchErrorHandler: func(context.Context, error) {}})
+		start(t, c)
+		errs := make(chan error, 2)
+		for _, obj := range []client.Object{metadataFor(podGVK), &corev1.Pod{}} {
+			go func() { errs <- c.Get(t.Context(), key("ns1", "p1"), obj) }()
+			time.Sleep(time.Second)
+		}
+		permit()
+		for range 2 {
+			if err := <-errs; err != nil {
+				t.Error(err)
+			}
 		}
 	})
 }

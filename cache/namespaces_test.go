@@ -38,6 +38,7 @@ func follow(t *testing.T, c *Cache, obj client.Object) *story {
 	}
 	st := &story{t: t}
 	r, err := k.AddHandler(st, nil)
+	st.registration = r
 	if err != nil {
 		t.Fatal(err)
 	}
