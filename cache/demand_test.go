@@ -121,8 +121,9 @@ func TestIndexesOnDemandAreBounded(t *testing.T) {
 			}
 			objects[i] = labelled("ns", fmt.Sprint(i), set)
 		}
-		_ = x.Replace(objects, "1")
-		for _, kind := range []string{"own", "few"} {
+		for _, kind := range []string{"own", "few"} { // too large, and too many
+			x = NewIndexer()
+			_ = x.Replace(objects, "1")
 			for l := range 2 * maxDemanded {
 				for range 3 * paysAfter {
 					selectBy(t, x, fmt.Sprintf("%s%d=5", kind, l))

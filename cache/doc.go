@@ -12,7 +12,8 @@
 //
 // Open indexer.go and slot.go first (what is held), with state.go, index.go,
 // sorted.go and table.go (its parts), batch.go and readers.go (how it is written
-// while others read it), then query.go, view.go and reader.go (how it is read),
+// while others read it), then query.go,
+// planner.go, demand.go, view.go and reader.go (how it is read),
 // then kind.go, life.go, scope.go and cache.go (what keeps it true), and
 // namespaces.go, registration.go and status.go (how that changes, who hears of it, how it is);
 // tier.go is about what it costs to keep.
@@ -38,15 +39,18 @@
 //     several namespaces, one of each), without a lock: no write makes it wait,
 //     or tears it. It is sorted by namespace and name, has the kind set on the
 //     list and on each object, and the resourceVersion of its state.
-//  5. Whole: selectors come before Limit, Continue leads through all pages, and
-//     what the cache cannot select by is an error, never everything.
+//  5. Whole: for every selector the answer is the server's. Selectors come before
+//     Limit, Continue leads through all pages, and what the cache cannot select by is
+//     an error, never everything. Which index answers changes nothing but the time;
+//     those that the cache makes for itself are bounded, and no read waits for one.
 //  6. No index, no harm: an index function that panics makes lists by that index
 //     fail, and nothing else.
 //  7. As told: each setting holds by the table at Options. Nothing is fetched that
 //     the selectors do not select. Options are never written to.
 //  8. Yours: what a read returns shares nothing with the cache, unless the copy was
 //     switched off. What handlers and index functions get is shared, and without a
-//     Transform its parts are shared with other objects: read it only.
+//     Transform its parts are shared with other objects: read it only. Tests find
+//     out who does not, with Options.DetectMutations.
 //  9. Everything ends with Start's context: Start returns when all informers have
 //     ended, whoever waits gets ErrStopped, reads of what had synced give the last
 //     state.
@@ -73,6 +77,8 @@
 //	SetNamespaces, Status, life  no counterpart
 //	overlay       pkg/client/consistency.go, pkg/client/internal/{writebarrier,consistencyhandler}
 //	Get, List     pkg/cache/internal/cache_reader.go
+//	Each, Explain  no counterpart
+//	Mutation      client-go tools/cache/mutation_detector.go
 //	Indexer       client-go tools/cache/thread_safe_store.go, store.go, index.go
 //
 // Differs on purpose: one store per kind instead of one for each form, so that a
@@ -81,7 +87,7 @@
 // that cannot be listed ends, with the reason, where upstream waits as long as the
 // caller's context does. New makes no request, so a kind in ByObject need not be
 // installed yet. Continue works, lists are sorted and have a resourceVersion.
-// metadata.name and metadata.namespace need no index. managedFields are not
+// Fields by which the server selects a kind need no index, and != works. managedFields are not
 // stored unless a Transform keeps them. Nothing is resynced unless SyncPeriod says
 // so. Handlers outlive RemoveInformer, where upstream's wait at a dead informer for
 // good. A kind that nobody reads is let go. Under ReaderFailOnMissingInformer kinds

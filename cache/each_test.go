@@ -100,6 +100,8 @@ func TestSharedGetAllocatesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, c := tenPods(t, nil)
 		ctx, p := t.Context(), &corev1.Pod{}
+		synctest.Wait()
+		c.options.detector = nil // which copies
 		get := func() {
 			if err := c.Get(ctx, client.ObjectKey{Namespace: "ns1", Name: "p0"}, p, client.UnsafeDisableDeepCopy); err != nil {
 				t.Fatal(err)

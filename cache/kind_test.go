@@ -24,6 +24,8 @@ type story struct {
 	t     *testing.T
 	busy  atomic.Bool
 	lines []string
+
+	registration *Registration // of follow
 }
 
 func (s *story) tell(line string) {

@@ -142,6 +142,10 @@ func (k *KindInformer) idleTick() time.Duration {
 func (k *KindInformer) needed(l *life) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	return k.neededLocked(l)
+}
+
+func (k *KindInformer) neededLocked(l *life) bool {
 	return k.idleTimeout < 0 || l.kept.Load() || l.waiting.Load() > 0 || len(k.registrations) > 0
 }
 
@@ -150,7 +154,7 @@ func (k *KindInformer) expire(ctx context.Context, l *life) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	// Who has come since the last look has set a flag, or has the lock to come by.
-	if l.over() || k.idleTimeout < 0 || l.kept.Load() || l.used.Load() || l.waiting.Load() > 0 || len(k.registrations) > 0 {
+	if l.over() || l.used.Load() || k.neededLocked(l) {
 		return
 	}
 	klog.FromContext(ctx).V(1).Info("Nobody reads the kind, its informer stops", "kind", kindText(k.gvk))

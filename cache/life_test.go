@@ -127,6 +127,16 @@ func TestKindsThatDoNotBecomeIdle(t *testing.T) {
 			}
 			return nil
 		}},
+		"GetInformer, and widened": {use: func(t *testing.T, c *Cache) func() {
+			if err := c.RemoveInformer(t.Context(), &corev1.Pod{}); err != nil {
+				t.Fatal(err)
+			}
+			follow(t, c, metadataFor(podGVK)).registration.Remove()
+			if err := c.Get(t.Context(), key("ns1", "p1"), &corev1.Pod{}); err != nil {
+				t.Fatal(err)
+			}
+			return nil
+		}},
 		"an index": {use: func(t *testing.T, c *Cache) func() {
 			if err := c.IndexField(t.Context(), &corev1.Pod{}, "spec.nodeName", byNodeName); err != nil {
 				t.Fatal(err)
@@ -273,6 +283,27 @@ func TestKindIsWidened(t *testing.T) {
 	})
 }
 
+// Contract 3: who waits for the first list goes on waiting when the kind is widened.
+func TestReadThatWaitsWhileTheKindIsWidened(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := fourPods(t)
+		permit := s.forbid(envtest.Match{Resource: "pods"})
+		c := newCache(t, s, &Options{DefaultWatchErrorHandler: func(context.Context, error) {}})
+		start(t, c)
+		errs := make(chan error, 2)
+		for _, obj := range []client.Object{metadataFor(podGVK), &corev1.Pod{}} {
+			go func() { errs <- c.Get(t.Context(), key("ns1", "p1"), obj) }()
+			time.Sleep(time.Second)
+		}
+		permit()
+		for range 2 {
+			if err := <-errs; err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
 // Case 12, in the cache.
 func TestKindThatGoesAndComesBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -332,11 +363,14 @@ func TestKindThatGoesAndComesBack(t *testing.T) {
 			t.Errorf("after it came back: %s", got)
 		}
 
-		// Removed while it is gone, it is not asked for.
+		// Gone once more, and removed meanwhile, it is not asked for.
 		if err := s.admin.Delete(t.Context(), widgetCRD()); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Minute)
+		if err := c.Get(t.Context(), key("ns1", "a"), u); !errors.Is(err, ErrNotInstalled) {
+			t.Errorf("Get, gone once more: %v", err)
+		}
 		if err := c.RemoveInformer(t.Context(), u); err != nil {
 			t.Fatal(err)
 		}

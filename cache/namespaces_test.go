@@ -38,6 +38,7 @@ func follow(t *testing.T, c *Cache, obj client.Object) *story {
 	}
 	st := &story{t: t}
 	r, err := k.AddHandler(st, nil)
+	st.registration = r
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +73,7 @@ func TestSetNamespaces(t *testing.T) {
 		c := newCache(t, s, &Options{DefaultNamespaces: set("ns0", "ns1"), ByObject: map[client.Object]ByObject{&corev1.Secret{}: {Namespaces: set("ns3")}}})
 		start(t, c)
 		st := follow(t, c, &corev1.Pod{})
-		if err := c.IndexField(t.Context(), &corev1.Pod{}, "spec.nodeName", byNodeName); err != nil {
+		if err := c.IndexField(t.Context(), &corev1.Pod{}, "node", byNodeName); err != nil {
 			t.Fatal(err)
 		}
 		if got := st.heard(); got != "add p0 true, add p1 true" {
@@ -95,14 +96,17 @@ func TestSetNamespaces(t *testing.T) {
 			t.Errorf("a namespace that was removed: %v", err)
 		}
 		var list corev1.PodList
-		if err := c.List(t.Context(), &list, client.MatchingFields{"spec.nodeName": "n2"}); err != nil || len(list.Items) != 1 {
+		if err := c.List(t.Context(), &list, client.MatchingFields{"node": "n2"}); err != nil || len(list.Items) != 1 {
 			t.Errorf("by index: %v, %v", names(t, &list), err)
+		}
+		if err := c.List(t.Context(), &corev1.ConfigMapList{}, client.InNamespace("ns1")); err != nil {
+			t.Errorf("another kind, asked for later: %v", err)
 		}
 		if got := st.heard(); got != "add p2 true, delete p0" {
 			t.Errorf("after the change: %s", got)
 		}
 		// ns1 was not listed again, and ns0 is not watched any more.
-		if got := s.seen()[before:]; !slices.Equal(got, []string{"STREAM /api/v1/namespaces/ns2/pods"}) {
+		if got := s.seen()[before:]; fmt.Sprint(slices.Sorted(slices.Values(got))) != "[STREAM /api/v1/namespaces/ns1/configmaps STREAM /api/v1/namespaces/ns2/configmaps STREAM /api/v1/namespaces/ns2/pods]" {
 			t.Errorf("requests: %v", got)
 		}
 		s.put(pod("ns0", "new", "x", "n"))

@@ -67,7 +67,7 @@ type Options struct {
 
 	// DefaultTransform changes each object once, before it is stored. It may do so
 	// in place. Nil drops managedFields as the objects are decoded, and lets what
-	// is equal in several of them be in memory once: that is as cheap as it gets.
+	// is equal in several of them be in memory once; less yet takes a Tier.
 	// Whoever needs managedFields gives a function that returns its object.
 	DefaultTransform TransformFunc
 

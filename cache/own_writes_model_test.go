@@ -39,7 +39,7 @@ func TestOwnWritesModel(t *testing.T) {
 	seeds := []uint64{*modelSeed}
 	if *modelSeed == 0 {
 		seeds = seeds[:0]
-		for seed := range uint64(200) {
+		for seed := range uint64(100) {
 			seeds = append(seeds, seed+1)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -557,11 +558,11 @@ func TestOwnWritesAreTransformed(t *testing.T) {
 }
 
 // heard is a handler that counts.
-type heard struct{ n int }
+type heard struct{ n atomic.Int64 }
 
-func (h *heard) OnAdd(client.Object, bool)             { h.n++ }
-func (h *heard) OnUpdate(client.Object, client.Object) { h.n++ }
-func (h *heard) OnDelete(client.Object, bool)          { h.n++ }
+func (h *heard) OnAdd(client.Object, bool)             { h.n.Add(1) }
+func (h *heard) OnUpdate(client.Object, client.Object) { h.n.Add(1) }
+func (h *heard) OnDelete(client.Object, bool)          { h.n.Add(1) }
 
 var _ informer.Handler = &heard{}
 
@@ -576,19 +577,19 @@ func TestOwnWritesAreNoEvents(t *testing.T) {
 		_, err = k.AddHandler(h, nil)
 		w.must(err)
 		w.stall(&corev1.ConfigMapList{})
-		before := h.n
+		before := h.n.Load()
 		obj := configMap("a", "x")
 		w.must(w.Create(w.ctx, obj))
 		obj.Labels["app"] = "y"
 		w.must(w.Update(w.ctx, obj))
 		w.must(w.Delete(w.ctx, obj))
 		time.Sleep(time.Second)
-		if h.n != before {
-			t.Errorf("%d events before the watch brought any", h.n-before)
+		if h.n.Load() != before {
+			t.Errorf("%d events before the watch brought any", h.n.Load()-before)
 		}
 		w.catchUp(obj)
-		if h.n != before+3 {
-			t.Errorf("%d events, want 3", h.n-before)
+		if h.n.Load() != before+3 {
+			t.Errorf("%d events, want 3", h.n.Load()-before)
 		}
 	})
 	synctest.Test(t, func(t *testing.T) {

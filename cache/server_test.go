@@ -164,7 +164,11 @@ func newCacheWith(t testing.TB, s *server, m meta.RESTMapper, o *Options) *Cache
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := New(direct, o)
+	detect := o.orZero()
+	if _, measured := t.(*testing.B); !measured && detect.DetectMutations == nil {
+		detect.DetectMutations = func(m *Mutation) { t.Error(m) }
+	}
+	c, err := New(direct, &detect)
 	if err != nil {
 		t.Fatal(err)
 	}

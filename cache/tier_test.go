@@ -238,6 +238,7 @@ func TestCompactTierKeepsNoObject(t *testing.T) {
 		s.put(pod("a", "p", "x", "n1"))
 		s.put(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "shared"}})
 		c := newCache(t, s, &Options{ByObject: map[client.Object]ByObject{&corev1.Pod{}: {Tier: Compact}}})
+		c.options.detector = nil // which keeps copies
 		k, err := c.GetInformer(t.Context(), &corev1.Pod{})
 		if err != nil {
 			t.Fatal(err)
@@ -249,6 +250,7 @@ func TestCompactTierKeepsNoObject(t *testing.T) {
 			t.Fatal(err)
 		}
 		start(t, c)
+		synctest.Wait() // for the handler
 		for p, err := range Each(t.Context(), c, &corev1.Pod{}) {
 			if err != nil {
 				t.Fatal(err)
@@ -300,4 +302,20 @@ func (c *Cache) scopeOf(t *testing.T, gvk schema.GroupVersionKind) *scope {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	return c.kinds[gvk].life.Load().layout.Load().scopes[0]
+}
+
+func TestTierOfAKind(t *testing.T) {
+	for _, tt := range []struct{ all, kind, want Tier }{
+		{"", "", Shared}, {Compact, "", Compact}, {"", Compact, Compact}, {Compact, Shared, Shared}, {Shared, Compact, Compact},
+	} {
+		if got := (&Options{DefaultTier: tt.all}).tier(ByObject{Tier: tt.kind}); got != tt.want {
+			t.Errorf("%q for all, %q for the kind: %q, want %q", tt.all, tt.kind, got, tt.want)
+		}
+	}
+	direct := newCache(t, newServer(t), nil).client
+	for _, o := range []*Options{{DefaultTier: "compact"}, {ByObject: map[client.Object]ByObject{&corev1.Pod{}: {Tier: "Typed"}}}} {
+		if _, err := New(direct, o); err == nil || !strings.Contains(err.Error(), "Shared or Compact") {
+			t.Errorf("a tier that does not exist: %v", err)
+		}
+	}
 }

@@ -65,16 +65,29 @@ func (d *Delegating) Get(ctx context.Context, key ObjectKey, obj Object, opts ..
 		return fmt.Errorf("get %T: %w", obj, err)
 	}
 	reader := d.readerOf(gvk)
-	if len(opts) > 0 {
-		var o GetOptions
-		if err := o.ApplyOptions(opts); err != nil {
-			return fmt.Errorf("get %T: %w", obj, err)
-		}
-		if o.Live {
-			reader = d.Client
-		}
+	live, err := getsLive(opts)
+	if err != nil {
+		return fmt.Errorf("get %T: %w", obj, err)
+	}
+	if live {
+		reader = d.Client
 	}
 	return reader.Get(ctx, key, obj, opts...)
+}
+
+// getsLive says whether opts ask for the server. It allocates nothing for what most
+// reads ask for, so that one without a copy costs next to nothing.
+func getsLive(opts []GetOption) (bool, error) {
+	for _, opt := range opts {
+		switch opt.(type) {
+		case unsafeDisableDeepCopy, disableReadYourWritesConsistency:
+		default:
+			var o GetOptions
+			err := o.ApplyOptions(opts)
+			return o.Live, err
+		}
+	}
+	return false, nil
 }
 
 // List reads many from the cache; from the server, if Live is given.

@@ -75,8 +75,8 @@ func (m MatchingLabelsSelector) ApplyToDeleteAllOf(o *DeleteAllOfOptions) {
 }
 
 // MatchingFields selects objects by the values of fields. The server knows few
-// fields per kind, a cache those that were declared with an index; any other is
-// an error from the call.
+// fields per kind, a cache these and those that were declared with an index; any
+// other is an error from the call.
 type MatchingFields fields.Set
 
 // ApplyToList makes it an option of List.

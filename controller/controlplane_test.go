@@ -23,7 +23,7 @@ const eventually = 30 * time.Second
 // startManager runs what build puts on a manager, until the test ends.
 func startManager(t *testing.T, plane *envtest.ControlPlane, build func(*manager.Manager) error) {
 	t.Helper()
-	m, err := manager.New(plane.Config(), nil)
+	m, err := manager.New(plane.Config(), &manager.Options{Cache: detecting(t)})
 	must(t, err)
 	must(t, build(m))
 	ctx, logs := logContext()

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"governor/cache"
 	"governor/client"
 	"governor/envtest"
 	"governor/manager"
@@ -38,11 +39,19 @@ func (s *server) client(t testing.TB) *client.Direct {
 
 func (s *server) manager(t testing.TB) *manager.Manager {
 	t.Helper()
-	m, err := manager.New(s.Config(), nil)
+	m, err := manager.New(s.Config(), &manager.Options{Cache: detecting(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return m
+}
+
+// detecting has a cache tell when somebody changes what is its own.
+func detecting(t testing.TB) cache.Options {
+	if _, measured := t.(*testing.B); measured {
+		return cache.Options{}
+	}
+	return cache.Options{DetectMutations: func(m *cache.Mutation) { t.Error(m) }}
 }
 
 // writes returns the requests so far that are no reads: "create /api/v1/…".

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"governor/cache"
 	"governor/envtest"
 	"governor/manager"
 	"governor/scheme"
@@ -35,6 +36,7 @@ func newManagerOf(t *testing.T, cfg *rest.Config, o *manager.Options) *manager.M
 		options = *o
 	}
 	options.Scheme = builtin()
+	options.Cache.DetectMutations = func(m *cache.Mutation) { t.Error(m) }
 	m, err := manager.New(cfg, &options)
 	if err != nil {
 		t.Fatal(err)

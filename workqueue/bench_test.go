@@ -59,6 +59,23 @@ func BenchmarkTwoPriorities(b *testing.B) {
 	}
 }
 
+// A thousand keys of a hundred fairness keys, at most two of each in flight.
+func BenchmarkFair(b *testing.B) {
+	q, ctx, keys := New(&Options[request]{
+		FairnessKey: func(r request) string { return r.namespace }, MaxPerFairnessKey: 2, Ageing: time.Minute,
+	}), b.Context(), requests(1000)
+	b.ReportAllocs()
+	for b.Loop() {
+		for i, key := range keys {
+			q.AddWith(AddOptions{Priority: -100 * (i % 2)}, key)
+		}
+		for range keys {
+			item, _ := q.Get(ctx)
+			q.Done(item.Key)
+		}
+	}
+}
+
 // An operation is one key; eight add, eight take.
 func BenchmarkProducersWorkers(b *testing.B) {
 	const producers, workers = 8, 8

@@ -43,10 +43,10 @@
 //  12. Memory follows what is queued: after a burst it is given back. A failing
 //     key is remembered by the rate limiter until Forget, and every key by the
 //     queue for MinInterval. What goes round allocates nothing.
-//  13. Paced: with Debounce a key comes out no sooner after an Add than that, and
-//     no later after the first Add either. With MinInterval a worker gets a key
-//     no sooner after a worker last got it than that. What is held back by them
-//     waits as if it was added with a delay: contracts 6 and 9 hold for it.
+//  13. Paced: with Debounce no Add has a shorter delay than that; later Adds do
+//     not make it longer. With MinInterval a worker gets a key no sooner after
+//     a worker last got it than that. What is held back by either waits as if it
+//     was added with a delay: contracts 6 and 9 hold for it.
 //  14. Causes: with a key comes out why it was added, by every Add since it last
 //     came out, or by the latest eight of them. What is added while a worker has
 //     the key is a cause of its next run.

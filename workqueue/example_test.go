@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"governor/workqueue"
@@ -116,6 +117,59 @@ func ExampleNewBucketRateLimiter() {
 	// d waits 1s
 	// e waits 2s
 	// f waits 3s
+}
+
+// Who has little does not wait for who has much.
+func ExampleOptions_fairness() {
+	q := workqueue.New(&workqueue.Options[string]{
+		FairnessKey: func(key string) string { namespace, _, _ := strings.Cut(key, "/"); return namespace },
+	})
+	for _, key := range []string{"big/1", "big/2", "big/3", "big/4", "small/1"} {
+		q.Add(key)
+	}
+	for q.Len() > 0 {
+		item, _ := q.Get(context.Background())
+		fmt.Println(item.Key)
+		q.Done(item.Key)
+	}
+	// Output:
+	// big/1
+	// small/1
+	// big/2
+	// big/3
+	// big/4
+}
+
+// What is less urgent gets one turn of eight when it has waited long enough.
+func ExampleOptions_ageing() {
+	q := workqueue.New(&workqueue.Options[string]{Ageing: time.Millisecond})
+	q.AddWith(workqueue.AddOptions{Priority: -100}, "from the initial list")
+	time.Sleep(5 * time.Millisecond)
+	for gets := 1; ; gets++ {
+		q.Add("from a live event")
+		item, _ := q.Get(context.Background())
+		q.Done(item.Key)
+		if item.Priority == -100 {
+			fmt.Println(item.Key, "with Get", gets)
+			return
+		}
+	}
+	// Output:
+	// from the initial list with Get 8
+}
+
+// A key that is added twice comes out once, and with both causes.
+func ExampleCauses() {
+	q := workqueue.New[string](nil)
+	q.AddWith(workqueue.AddOptions{Cause: "ConfigMap app/settings was updated"}, "app/web")
+	q.AddWith(workqueue.AddOptions{Cause: "Deployment app/web was updated"}, "app/web")
+	item, _ := q.Get(context.Background())
+	for _, cause := range item.Causes.Latest() {
+		fmt.Println(item.Key, "because", cause)
+	}
+	// Output:
+	// app/web because ConfigMap app/settings was updated
+	// app/web because Deployment app/web was updated
 }
 
 // A key that fails waits twice as long each time, until it is forgotten.

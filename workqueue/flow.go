@@ -37,7 +37,11 @@ type tenants[K comparable] struct {
 	cap    int // how many of a fairness key may be in flight; zero: any number
 	byName table[string, *tenant[K]]
 	free   *tenant[K] // linked by free: to use again
+	spare  int        // how many those are
 }
+
+// keepTenants is how many tenants, and how many flows, are kept to use again.
+const keepTenants = 256
 
 // join returns the tenant of that name and counts one entry more.
 func (ts *tenants[K]) join(name string) *tenant[K] {
@@ -48,6 +52,7 @@ func (ts *tenants[K]) join(name string) *tenant[K] {
 			t = &tenant[K]{}
 		} else {
 			ts.free, t.free = t.free, nil
+			ts.spare--
 		}
 		t.name = name
 		ts.byName.set(name, t)
@@ -62,12 +67,12 @@ func (ts *tenants[K]) leave(t *tenant[K]) {
 	if t.entries > 0 {
 		return
 	}
-	if ts.byName.remove(t.name) {
-		ts.free = nil
-		return
+	ts.byName.remove(t.name)
+	if ts.spare < keepTenants {
+		*t = tenant[K]{free: ts.free, flows: t.flows[:0]}
+		ts.free = t
+		ts.spare++
 	}
-	*t = tenant[K]{free: ts.free, flows: t.flows[:0]}
-	ts.free = t
 }
 
 // start counts an entry of t that a worker has got, of which t may have limit.

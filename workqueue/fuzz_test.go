@@ -458,8 +458,8 @@ func (m *model) same(t *testing.T, after string, q *Queue[int], c *counts, start
 func FuzzQueue(f *testing.F) {
 	// The corpus makes `go test` find what fuzzing would.
 	r := rand.New(rand.NewPCG(1, 2))
-	for n := range 120 {
-		program := make([]byte, 400)
+	for n := range 80 {
+		program := make([]byte, 300)
 		for i := range program {
 			program[i] = byte(r.Uint32())
 		}

@@ -5,7 +5,8 @@ import "time"
 // lane is what is ready of one priority.
 type lane[K comparable] struct {
 	priority int
-	index    int     // its place in lanes.busy
+	busy     bool    // it is in lanes.busy
+	index    int     // its place there
 	only     flow[K] // all of it, when there are no fairness keys
 
 	// With fairness keys:
@@ -26,12 +27,15 @@ func (l *lane[K]) next() *flow[K] {
 	return f
 }
 
+// empty says that a worker may take nothing of the lane.
+func (l *lane[K]) empty() bool { return l.only.first == nil && l.turns.len() == 0 }
+
 // keepLanes is how many lanes may stay when they are empty: priorities are few,
 // and a lane that is used again and again should not be made each time. But
 // nothing forbids a priority per key.
 const keepLanes = 16
 
-// agedTurn: every so manieth Get is for what has waited too long.
+// agedTurn: one Get of so many is for what has waited too long.
 const agedTurn = 8
 
 // lanes holds the entries that are ready. To add, to take and to remove do not
@@ -43,8 +47,8 @@ type lanes[K comparable] struct {
 
 	byPriority table[int, *lane[K]]
 	latest     *lane[K]          // the lane that was used last, to save a look
-	busy       heap[*lane[K]]    // those of which a worker may take one; the highest priority is on top
-	ages       heap[agedFlow[K]] // the flows in busy lanes by how old their first entry is; empty without ageing
+	busy       heap[*lane[K]]    // all that are not empty, and some that were; the highest priority is on top
+	ages       heap[agedFlow[K]] // the open flows by how old their first entry is; empty without ageing
 	free       *flow[K]          // linked by free: to use again
 	spare      int               // how many those are
 
@@ -104,14 +108,13 @@ func (ls *lanes[K]) remove(e *entry[K]) {
 // otherwise of the highest priority, in that of the fairness key whose turn it
 // is, the first. It returns nil if there is none.
 func (ls *lanes[K]) pop(now time.Duration) *entry[K] {
-	if ls.busy.len() == 0 {
+	if ls.takeable() == 0 {
 		return nil
 	}
 	ls.gets++
 	f := ls.aged(now)
 	if f == nil {
-		l, _ := ls.busy.top()
-		f = l.next()
+		f = ls.top().next()
 	}
 	e := f.first
 	if f.tenant != nil && f.last != e {
@@ -119,6 +122,20 @@ func (ls *lanes[K]) pop(now time.Duration) *entry[K] {
 	}
 	ls.remove(e)
 	return e
+}
+
+// top returns the lane of the highest priority that is not empty; there must be
+// one. Lanes that have become empty leave here, and not before, because most of
+// them are not empty for long.
+func (ls *lanes[K]) top() *lane[K] {
+	for {
+		l, _ := ls.busy.top()
+		if !l.empty() {
+			return l
+		}
+		ls.busy.remove(0)
+		l.busy = false
+	}
 }
 
 // aged returns the flow whose first entry has been ready longest, if that is too
@@ -170,7 +187,8 @@ func (ls *lanes[K]) flow(l *lane[K], t *tenant[K]) *flow[K] {
 // open makes it possible to take from f, which has entries.
 func (ls *lanes[K]) open(f *flow[K]) {
 	l := f.lane
-	if f.tenant == nil || l.turns.len() == 0 {
+	if !l.busy {
+		l.busy = true
 		ls.busy.push(^int64(l.priority), l) // ^ turns the order round, and has no overflow as - has
 	}
 	if f.tenant != nil {
@@ -183,12 +201,8 @@ func (ls *lanes[K]) open(f *flow[K]) {
 
 // close is the reverse of open; f may be empty.
 func (ls *lanes[K]) close(f *flow[K]) {
-	l := f.lane
 	if f.tenant != nil {
-		l.turns.remove(f.turn)
-	}
-	if l.turns.len() == 0 {
-		ls.busy.remove(l.index)
+		f.lane.turns.remove(f.turn)
 	}
 	if ls.ageing > 0 {
 		ls.ages.remove(f.age)
@@ -206,12 +220,15 @@ func (ls *lanes[K]) drop(f *flow[K]) {
 		t.flows = t.flows[:len(t.flows)-1]
 		l.flows.remove(t)
 		*f = flow[K]{}
-		if ls.spare < keep {
+		if ls.spare < keepTenants {
 			f.free, ls.free = ls.free, f
 			ls.spare++
 		}
 	}
 	if len(ls.byPriority.m) > keepLanes && len(l.flows.m) == 0 {
+		if l.busy {
+			ls.busy.remove(l.index)
+		}
 		ls.byPriority.remove(l.priority)
 		ls.latest = nil
 	}

@@ -72,7 +72,7 @@ func TestMemoryIsGivenBack(t *testing.T) {
 		{"a fairness key each, some capped", Options[string]{FairnessKey: func(key string) string { return key }, MaxPerFairnessKey: 1, Ageing: time.Second},
 			func(q *Queue[string]) {
 				for i := range n {
-					q.AddWith(AddOptions{Priority: i % 4}, big(i))
+					q.AddWith(AddOptions{Priority: i % 2}, big(i))
 				}
 				drain(t, q)
 			}},

@@ -22,7 +22,8 @@ type Options[K comparable] struct {
 	FairnessKey func(key K) string
 	// MaxPerFairnessKey is how many keys of one fairness key may be with workers
 	// at a time; the others wait, and hold nobody else up. Zero or less means any
-	// number. It needs FairnessKey.
+	// number. It needs FairnessKey. To reach it or to fall below it costs a step
+	// per priority at which that fairness key has something ready.
 	MaxPerFairnessKey int
 
 	// Ageing is how long a key may be ready before it gets help against more

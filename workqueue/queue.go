@@ -61,7 +61,7 @@ type Queue[K comparable] struct {
 	//     name, and no other.
 	//  2. ready has exactly the entries in state ready, each once, in the lane of
 	//     its priority and the flow of its tenant. Open are the flows with
-	//     entries whose tenant is not capped; busy are the lanes with such flows.
+	//     entries whose tenant is not capped; busy are all lanes with such flows.
 	//  3. waiting has exactly the entries in state waiting or resting, each once.
 	//  4. inFlight has exactly the entries that are in flight, each once.
 	//  5. Nothing is ready or resting and in flight; what is held is in flight.
@@ -227,7 +227,7 @@ func (q *Queue[K]) Forget(key K) { q.limiter.Forget(key) }
 func (q *Queue[K]) NumRequeues(key K) int { return q.limiter.NumRequeues(key) }
 
 // Len is how many keys are ready: those that wait for a delay, or are with a
-// worker, do not count.
+// worker, do not count; those that only wait for MaxPerFairnessKey do.
 func (q *Queue[K]) Len() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -119,12 +119,12 @@ func (ls *lanes[K]) all() iter.Seq[*flow[K]] {
 func (ls *lanes[K]) sorted() iter.Seq[*entry[K]] {
 	return func(yield func(*entry[K]) bool) {
 		for _, busy := range ls.busy.sorted() {
-			heads := []*entry[K]{busy.item.only.first}
-			if turns := busy.item.turns.sorted(); len(turns) > 0 {
-				heads = heads[:0]
-				for _, s := range turns {
-					heads = append(heads, s.item.first)
-				}
+			var heads []*entry[K]
+			if first := busy.item.only.first; first != nil {
+				heads = append(heads, first)
+			}
+			for _, s := range busy.item.turns.sorted() {
+				heads = append(heads, s.item.first)
 			}
 			for len(heads) > 0 { // one of each flow
 				left := heads[:0]

@@ -151,3 +151,49 @@ func TestKeyThatCannotBeCompared(t *testing.T) {
 		t.Errorf("came out %v", got)
 	}
 }
+
+// Queue.Oldest: also of what its fairness key's cap holds back.
+func TestOldest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New(&Options[string]{Metrics: &counts{}, FairnessKey: tenantOf, MaxPerFairnessKey: 1})
+		defer q.ShutDown()
+		check := func(want time.Duration) {
+			t.Helper()
+			if got := q.Oldest(); got != want {
+				t.Errorf("the oldest is %v old, want %v", got, want)
+			}
+		}
+		check(0)
+		q.AddAfter("a/1", time.Second)
+		check(0)
+		time.Sleep(3 * time.Second)
+		check(2 * time.Second)
+		q.AddWith(AddOptions{Priority: 7}, "a/2", "b/1")
+		time.Sleep(time.Second)
+		check(3 * time.Second)
+		mustGet(t, q) // a/2
+		mustGet(t, q) // b/1
+		check(3 * time.Second)
+		q.Done("a/2")
+		mustGet(t, q)
+		check(0)
+	})
+}
+
+// SnapshotItem.Attempts.
+func TestSnapshotHasAttempts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New[string](nil)
+		defer q.ShutDown()
+		q.AddRateLimited("x")
+		q.AddRateLimited("x")
+		q.Add("y")
+		s := q.Snapshot()
+		if s.Waiting[0].Attempts != 2 || s.Ready[0].Attempts != 0 {
+			t.Errorf("attempts are %d and %d, want 2 and 0", s.Waiting[0].Attempts, s.Ready[0].Attempts)
+		}
+		if !s.Ready[0].Since.IsZero() || s.Waiting[0].Next.IsZero() {
+			t.Errorf("nobody asked for the time, but: %+v", s)
+		}
+	})
+}

@@ -130,18 +130,18 @@ func TestReplicasAreFewBytes(t *testing.T) {
 		change func(pod *corev1.Pod, version int)
 		most   int
 	}{
-		{"nothing", func(*corev1.Pod, int) {}, 250},
-		{"status", changeStatus, 300},
-		{"metadata", changeMetadata, 300},
+		{"nothing", func(*corev1.Pod, int) {}, 75},
+		{"status", changeStatus, 90},
+		{"metadata", changeMetadata, 85},
 		{"all", func(pod *corev1.Pod, version int) {
 			changeStatus(pod, version)
 			changeMetadata(pod, version)
 			changeSpec(pod, version)
 			pod.Spec.Containers[0].Env = append(pod.Spec.Containers[0].Env, corev1.EnvVar{Name: "NEW", Value: strings.Repeat(fmt.Sprint("value ", version), 20*version)})
-		}, 400},
+		}, 130},
 		{"nearly everything is new", func(pod *corev1.Pod, version int) {
 			pod.Annotations["config"] = noise(uint64(version), 6000)
-		}, 700},
+		}, 440},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			d, latest := newCompactDecoder(), map[int]Object{}

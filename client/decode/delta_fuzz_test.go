@@ -2,6 +2,7 @@ package decode
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -61,6 +62,20 @@ func TestDeltaIsSmall(t *testing.T) {
 		}
 		for _, noise := range []string{strings.Repeat("noise ", 5000), window[500:] + window[:500]} {
 			w.write(window, "", []byte(noise))
+		}
+	}
+	// What is in the head is not in the delta again.
+	head := noise(1, 100)
+	if delta := w.write(window, head, append([]byte(head), text...)); len(delta) > 120 {
+		t.Errorf("%d bytes of %d, with the head", len(delta), len(text))
+	}
+	// Windows that come after others are as good.
+	for i := range 20 {
+		other := noise(uint64(100+i), 8000)
+		blocks := slices.Collect(slices.Chunk([]byte(other), 40))
+		slices.Reverse(blocks)
+		if delta := w.write(other, "", bytes.Join(blocks, nil)); len(delta) > 1600 {
+			t.Errorf("%d bytes of %d, window %d", len(delta), len(other), i)
 		}
 	}
 	// Without a window, a text that repeats itself is short.

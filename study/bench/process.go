@@ -24,9 +24,6 @@ const (
 	customBurstShare = 2 // objects of the custom resource for each that changes
 )
 
-// pacedEvents are 500 a second, for two seconds.
-const pacedEvents = 1000
-
 // sides are the programs that are compared: theirs, then ours.
 var sides = []string{"upstream", "governor"}
 
@@ -37,8 +34,14 @@ type bench struct {
 	log           io.Writer
 }
 
+// result is what one run measured.
+type result struct {
+	*probe.Result
+	CompactHeap float64 // as Heap, in the compact tier: of ours, of the Pods
+}
+
 // results are those of each run, by variant and side.
-type results map[probe.Variant]map[string][]*probe.Result
+type results map[probe.Variant]map[string][]*result
 
 func (b *bench) measure(ctx context.Context, variants []probe.Variant) (results, error) {
 	dir, err := os.MkdirTemp("", "bench")
@@ -64,21 +67,19 @@ func (b *bench) measure(ctx context.Context, variants []probe.Variant) (results,
 			loaded = v.Resource()
 			objects := b.objectsOf(v)
 			fmt.Fprintf(b.log, "making %d %s\n", objects, loaded)
-			burst := b.burstOf(v)
-			if err := s.Load(loaded, objects, burst, min(burst, pacedEvents)); err != nil {
+			if err := s.Load(loaded, objects, b.burstOf(v)); err != nil {
 				return nil, err
 			}
 		}
-		all[v] = map[string][]*probe.Result{}
+		all[v] = map[string][]*result{}
 		for run := range b.runs {
 			for _, side := range sides {
 				fmt.Fprintf(b.log, "%s, run %d of %d: %s", v, run+1, b.runs, side)
-				s.Reset()
-				r, err := b.process(ctx, filepath.Join(dir, side), s.URL, v)
+				r, err := b.turn(ctx, s, filepath.Join(dir, side), v)
 				if err != nil {
 					return nil, fmt.Errorf("%s, %s: %w", side, v, err)
 				}
-				fmt.Fprintf(b.log, " %+v\n", *r)
+				fmt.Fprintf(b.log, " %+v %v\n", *r.Result, r.CompactHeap)
 				all[v][side] = append(all[v][side], r)
 			}
 		}
@@ -98,8 +99,24 @@ func build(ctx context.Context, dir string) error {
 	return nil
 }
 
+// turn runs one side once, from the beginning; ours of the Pods also in the compact
+// tier, of which nothing but the heap is of interest.
+func (b *bench) turn(ctx context.Context, s *server.Server, program string, v probe.Variant) (*result, error) {
+	s.Reset()
+	r, err := b.process(ctx, program, s.URL, v)
+	if err != nil || v != probe.Protobuf || filepath.Base(program) != sides[1] {
+		return &result{Result: r}, err
+	}
+	s.Reset()
+	compact, err := b.process(ctx, program, s.URL, probe.Compact)
+	if err != nil {
+		return nil, fmt.Errorf("in the compact tier: %w", err)
+	}
+	return &result{r, compact.Heap}, nil
+}
+
 func (b *bench) objectsOf(v probe.Variant) int {
-	if v == probe.Protobuf {
+	if v.Resource() == probe.Protobuf.Resource() {
 		return b.objects
 	}
 	return b.objects / customShare

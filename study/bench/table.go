@@ -22,11 +22,18 @@ func compare(variants []probe.Variant, all results) []row {
 	var rows []row
 	for _, v := range variants {
 		for _, f := range figures {
-			theirs, ours := f.median(all[v][sides[0]]), f.median(all[v][sides[1]])
-			ratio, limit := ours/theirs, f.limits[v]
+			if f.in != nil && !slices.Contains(f.in, v) {
+				continue
+			}
+			theirs := f.theirs
+			if theirs == nil {
+				theirs = f.of
+			}
+			upstream, governor := theirs.median(all[v][sides[0]]), f.of.median(all[v][sides[1]])
+			ratio, limit := governor/upstream, f.limits[v]
 			number := func(x float64) string { return strconv.FormatFloat(x, 'f', f.digits, 64) }
 			rows = append(rows, row{
-				string(v), f.name, number(theirs), number(ours), fmt.Sprintf("%.2f", ratio),
+				string(v), f.name, number(upstream), number(governor), ratioText(ratio),
 				limit.text(limit.must), limit.text(limit.aim), limit.verdict(ratio),
 			})
 		}
@@ -34,10 +41,18 @@ func compare(variants []probe.Variant, all results) []row {
 	return rows
 }
 
-func (f figure) median(of []*probe.Result) float64 {
+// ratioText has two digits that mean something, of small ones too.
+func ratioText(ratio float64) string {
+	if ratio < 0.0995 {
+		return fmt.Sprintf("%.3f", ratio)
+	}
+	return fmt.Sprintf("%.2f", ratio)
+}
+
+func (m measure) median(of []*result) float64 {
 	values := make([]float64, len(of))
 	for i, r := range of {
-		values[i] = f.of(r)
+		values[i] = m(r)
 	}
 	slices.Sort(values)
 	return (values[(len(values)-1)/2] + values[len(values)/2]) / 2

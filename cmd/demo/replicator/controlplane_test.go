@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"governor/cache"
 	"governor/client"
 	"governor/cmd/demo/replicator"
 	"governor/cmd/demo/v1alpha1"
@@ -74,7 +75,8 @@ func buildTheatre(t *testing.T, o *envtest.ControlPlaneOptions) (*envtest.Contro
 // run starts a manager with the replicator, and returns what stops it: that
 // fails when Start takes more than 5 s to return.
 func (th *theatre) run(cfg *rest.Config, s *scheme.Scheme) (stop func() error) {
-	mgr, err := manager.New(cfg, &manager.Options{Scheme: s})
+	detect := cache.Options{DetectMutations: func(m *cache.Mutation) { th.Error(m) }}
+	mgr, err := manager.New(cfg, &manager.Options{Scheme: s, Cache: detect})
 	if err != nil {
 		th.Fatal(err)
 	}

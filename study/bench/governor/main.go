@@ -4,6 +4,7 @@ package main
 import (
 	"context"
 
+	"governor/cache"
 	"governor/client"
 	"governor/controller"
 	"governor/manager"
@@ -25,7 +26,11 @@ func build(cfg *rest.Config, v probe.Variant, reconciled func(namespace, name st
 			return probe.Side{}, err
 		}
 	}
-	mgr, err := manager.New(cfg, &manager.Options{Scheme: known})
+	options := &manager.Options{Scheme: known}
+	if v == probe.Compact {
+		options.Cache.DefaultTier = cache.Compact
+	}
+	mgr, err := manager.New(cfg, options)
 	if err != nil {
 		return probe.Side{}, err
 	}
@@ -39,13 +44,13 @@ func build(cfg *rest.Config, v probe.Variant, reconciled func(namespace, name st
 		err := mgr.GetCache().Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, obj)
 		return obj.GetResourceVersion(), err
 	}
-	return probe.Side{Run: mgr.Start, Version: version}, err
+	return probe.Side{Run: mgr.Start, Version: version, Reads: reads(mgr, v)}, err
 }
 
 // object is an empty one of what is read.
 func object(v probe.Variant) client.Object {
 	switch v {
-	case probe.Protobuf:
+	case probe.Protobuf, probe.Compact:
 		return &corev1.Pod{}
 	case probe.JSON:
 		return &workload.Workload{}

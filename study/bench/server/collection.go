@@ -23,6 +23,7 @@ var roundEdits = []edits{
 	{status: 1, metadata: 1},
 	{status: 2, metadata: 2, spec: 1},
 	{status: 3, metadata: 2, spec: 1},
+	{status: 4, metadata: 2, spec: 1},
 }
 
 // change is one event of the history. Everything but sent is made beforehand.
@@ -47,9 +48,9 @@ type collection struct {
 	changed chan struct{} // closed when the history grows; +checklocks:mu
 }
 
-// newCollection makes objects objects; burst of them change in each round,
-// paced of those in the paced one.
-func newCollection(enc encoding, objects, burst, paced int) (*collection, error) {
+// newCollection makes objects objects; burst of them change in each round, or as
+// many of those as the round has events.
+func newCollection(enc encoding, objects, burst int) (*collection, error) {
 	source, err := newPods(objects)
 	if err != nil {
 		return nil, err
@@ -70,9 +71,10 @@ func newCollection(enc encoding, objects, burst, paced int) (*collection, error)
 
 	changing := rand.New(rand.NewPCG(3, 3)).Perm(objects)[:burst]
 	last, before := slices.Clone(c.initial), edits{}
-	for n, name := range workload.Rounds {
-		if name == "paced" {
-			changing = changing[:paced]
+	for n, round := range workload.Rounds {
+		changing := changing
+		if round.Events > 0 {
+			changing = changing[:min(round.Events, burst)]
 		}
 		changes := make([]*change, len(changing))
 		err := inParallel(len(changing), func(i int) error {
@@ -129,14 +131,14 @@ func (c *collection) reset() {
 }
 
 // begin takes the next round, which must have that name.
-func (c *collection) begin(name string) ([]*change, error) {
+func (c *collection) begin(name string) (workload.Round, []*change, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.done == len(workload.Rounds) || workload.Rounds[c.done] != name {
-		return nil, fmt.Errorf("%q is not the next round: %d were made of %v", name, c.done, workload.Rounds)
+	if c.done == len(workload.Rounds) || workload.Rounds[c.done].Name != name {
+		return workload.Round{}, nil, fmt.Errorf("%q is not the next round: %d were made of %v", name, c.done, workload.Rounds)
 	}
 	c.done++
-	return c.rounds[c.done-1], nil
+	return workload.Rounds[c.done-1], c.rounds[c.done-1], nil
 }
 
 // happen lets changes happen, all at once.

@@ -19,10 +19,9 @@ import (
 )
 
 const (
-	// replicas is how many Pods a Deployment has.
-	replicas = 50
-	// namespaces and nodes are how many there are.
-	namespaces, nodes = 20, 250
+	replicas = workload.Replicas
+	// nodes is how many there are.
+	nodes = 250
 )
 
 // podJSON is the Pod that all others are made from: as a real one is, with two
@@ -48,11 +47,11 @@ func newPods(objects int) (*pods, error) {
 		return nil, err
 	}
 	p := &pods{}
-	for d := range (objects + replicas - 1) / replicas {
+	for d := range workload.Deployments(objects) {
 		random := randomOf(1, d)
 		text := strings.NewReplacer(
 			"service-0", fmt.Sprintf("service-%d", d),
-			"team-7", namespaceOf(d),
+			"team-7", workload.Namespace(d),
 			"7d9c5b8f6d", hex(random, 10),
 			"10000000-0000-4000-8000-000000000000", uid(random),
 			"0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef", hex(random, 64),
@@ -67,8 +66,6 @@ func newPods(objects int) (*pods, error) {
 	return p, nil
 }
 
-func namespaceOf(deployment int) string { return fmt.Sprintf("team-%d", deployment%namespaces) }
-
 // pod makes the Pod at ordinal, with edits made to it. It is the caller's.
 func (p *pods) pod(ordinal int, e edits) *corev1.Pod {
 	pod := p.deployments[ordinal/replicas].DeepCopy()
@@ -78,6 +75,9 @@ func (p *pods) pod(ordinal int, e edits) *corev1.Pod {
 	born := time.Unix(1700000000+int64(ordinal/replicas)*997+int64(random.IntN(90)), 0)
 	at := func(later int) metav1.Time { return metav1.NewTime(born.Add(time.Duration(later) * time.Second).UTC()) }
 	pod.CreationTimestamp = at(0)
+	if ordinal%replicas < workload.Canaries {
+		pod.Labels[workload.CanaryLabel] = workload.CanaryValue
+	}
 
 	node := random.IntN(nodes)
 	pod.Spec.NodeName = fmt.Sprintf("node-%d", node)

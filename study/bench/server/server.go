@@ -5,7 +5,7 @@
 //	GET  /api/v1/pods                     list, paged list, watch, streaming list; protobuf
 //	GET  /apis/bench.governor.dev/v1/workloads   the same; JSON
 //	POST /bench/{round}                   a burst: one MODIFIED per object, at once,
-//	                                      or, for the round "paced", 500 a second
+//	                                      or so many a second
 package server
 
 import (
@@ -71,13 +71,14 @@ func (s *Server) Stop() error {
 }
 
 // Load makes the objects of a resource, "pods" or "workloads", and forgets what
-// was there before. burst objects change in each round, paced in the paced one.
-func (s *Server) Load(resource string, objects, burst, paced int) error {
+// was there before. burst objects change in each round, or as many of those as
+// the round has events.
+func (s *Server) Load(resource string, objects, burst int) error {
 	encodings := map[string]encoding{"pods": protobufEncoding{}, "workloads": jsonEncoding{}}
 	s.mu.Lock()
 	s.resource, s.collection = "", nil // the old one's memory is free first
 	s.mu.Unlock()
-	c, err := newCollection(encodings[resource], objects, burst, paced)
+	c, err := newCollection(encodings[resource], objects, burst)
 	if err != nil {
 		return fmt.Errorf("make %d %s: %w", objects, resource, err)
 	}
@@ -166,14 +167,14 @@ func (c *collection) list(w http.ResponseWriter, resourceVersion, limit, next st
 
 func (s *Server) round(w http.ResponseWriter, r *http.Request) {
 	c := s.loaded()
-	changes, err := c.begin(r.PathValue("round"))
+	round, changes, err := c.begin(r.PathValue("round"))
 	if err != nil {
 		refuse(w, http.StatusConflict, metav1.StatusReasonConflict, err.Error())
 		return
 	}
 	made := workload.Made{Events: len(changes)}
-	if r.PathValue("round") == "paced" {
-		if made.Paced, err = c.pace(r.Context(), changes); err != nil {
+	if round.Rate > 0 {
+		if made.Paced, err = c.pace(r.Context(), changes, time.Second/time.Duration(round.Rate)); err != nil {
 			refuse(w, http.StatusInternalServerError, metav1.StatusReasonInternalError, err.Error())
 			return
 		}
@@ -183,18 +184,21 @@ func (s *Server) round(w http.ResponseWriter, r *http.Request) {
 	json.NewEncoder(w).Encode(made)
 }
 
-// pace lets changes happen one after the other, and returns when all were sent,
-// or within paceTimeout: whose client does not watch waits in vain.
-func (c *collection) pace(ctx context.Context, changes []*change) ([]workload.Paced, error) {
+// pace lets changes happen one each period, and those that are late at once. It
+// returns when all were sent, or within paceTimeout: whose client does not watch
+// waits in vain.
+func (c *collection) pace(ctx context.Context, changes []*change, period time.Duration) ([]workload.Sent, error) {
 	ctx, cancel := context.WithTimeout(ctx, paceTimeout)
 	defer cancel()
-	tick := time.NewTicker(pacePeriod)
+	began, tick := time.Now(), time.NewTicker(period)
 	defer tick.Stop()
-	paced := make([]workload.Paced, len(changes))
-	for _, e := range changes {
+	paced := make([]workload.Sent, len(changes))
+	for made := 0; made < len(changes); {
 		select {
 		case <-tick.C:
-			c.happen(e)
+			due := min(int(time.Since(began)/period), len(changes))
+			c.happen(changes[made:due]...)
+			made = due
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
@@ -207,7 +211,7 @@ func (c *collection) pace(ctx context.Context, changes []*change) ([]workload.Pa
 				return nil, errors.New("an event was not sent: is nobody watching?")
 			}
 		}
-		paced[i] = workload.Paced{Ordinal: e.ordinal, Sent: e.sent.Load()}
+		paced[i] = workload.Sent{Ordinal: e.ordinal, Sent: e.sent.Load()}
 	}
 	return paced, nil
 }

@@ -60,12 +60,13 @@ func TestPodsAreLikeReal(t *testing.T) {
 
 // Each round changes what it is named after, and nothing else.
 func TestRoundsChangeWhatTheySay(t *testing.T) {
-	c, err := newCollection(protobufEncoding{}, 10, 10, 10)
+	c, err := newCollection(protobufEncoding{}, 10, 10)
 	if err != nil {
 		t.Fatal(err)
 	}
 	latest := c.initial
-	for n, name := range workload.Rounds {
+	for n, round := range workload.Rounds {
+		name := round.Name
 		for _, e := range c.rounds[n] {
 			before, after := latest[e.ordinal], e.version
 			same := func(a, b []byte) bool { return &a[0] == &b[0] || bytes.Equal(a, b) }
@@ -108,7 +109,7 @@ const objects = 60 // more than one Deployment
 func load(t *testing.T, resource string) *Server {
 	t.Helper()
 	s := &Server{}
-	if err := s.Load(resource, objects, objects, 10); err != nil {
+	if err := s.Load(resource, objects, objects); err != nil {
 		t.Fatal(err)
 	}
 	return s
@@ -175,7 +176,7 @@ func TestWatch(t *testing.T) {
 		}
 	}()
 	for resource, path := range map[string]string{"pods": "/api/v1/pods", "workloads": "/apis/bench.governor.dev/v1/workloads"} {
-		if err := s.Load(resource, objects, objects, 10); err != nil {
+		if err := s.Load(resource, objects, objects); err != nil {
 			t.Fatal(err)
 		}
 		accept := s.loaded().encoding.contentType(false)

@@ -13,9 +13,7 @@ import (
 const (
 	// bookmarkPeriod is a real server's.
 	bookmarkPeriod = time.Minute
-	// pacePeriod is the time between two events of the paced round.
-	pacePeriod = 2 * time.Millisecond
-	// paceTimeout is more than the paced round ever takes.
+	// paceTimeout is more than a round with a rate ever takes.
 	paceTimeout = 20 * time.Second
 	// writeSize is how many bytes are written at once when there are more.
 	writeSize = 32 << 10

@@ -33,7 +33,13 @@ func build(cfg *rest.Config, v probe.Variant, reconciled func(namespace, name st
 		}
 	}
 	// No port of this host for metrics: Governor has none by default.
-	mgr, err := ctrl.NewManager(cfg, ctrl.Options{Scheme: known, Metrics: metricsserver.Options{BindAddress: "0"}})
+	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
+		Scheme:  known,
+		Metrics: metricsserver.Options{BindAddress: "0"},
+		// Otherwise the client asks the server for what is unstructured, though the
+		// cache has it.
+		Client: client.Options{Cache: &client.CacheOptions{Unstructured: true}},
+	})
 	if err != nil {
 		return probe.Side{}, err
 	}
@@ -47,7 +53,7 @@ func build(cfg *rest.Config, v probe.Variant, reconciled func(namespace, name st
 		err := mgr.GetCache().Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, obj)
 		return obj.GetResourceVersion(), err
 	}
-	return probe.Side{Run: mgr.Start, Version: version}, err
+	return probe.Side{Run: mgr.Start, Version: version, Reads: reads(mgr, v)}, err
 }
 
 // object is an empty one of what is read.
