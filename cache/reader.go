@@ -219,6 +219,9 @@ func (k *KindInformer) list(ctx context.Context, timeout time.Duration, q *query
 // more than the limit. The resourceVersion is that of the scope furthest behind.
 func (k *KindInformer) searchAll(ctx context.Context, scopes []*scope, q *query, o *client.ListOptions) (items []found, resourceVersion string, err error) {
 	for i, s := range scopes {
+		if q.everything() { // twice as quick as to grow it again and again
+			items = slices.Grow(items, s.indexer.Len())
+		}
 		copy, before := s.copies(o.UnsafeDisableDeepCopy), len(items)
 		version, err := k.search(ctx, s, q, o, func(o client.Object) bool {
 			items = append(items, found{o, copy})
