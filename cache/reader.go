@@ -109,17 +109,22 @@ func (c *Cache) listed(ctx context.Context, verb string, gvk schema.GroupVersion
 // readable returns the informer of a kind that is to be read.
 func (c *Cache) readable(ctx context.Context, gvk schema.GroupVersionKind, form client.Form) (*KindInformer, error) {
 	c.mu.RLock()
-	k := c.kinds[gvk]
-	_, listed := c.byKind[gvk]
-	running, known := c.running, listed || c.ended || k != nil && k.lives()
+	k, running, known := c.kinds[gvk], c.running, true
+	if c.options.ReaderFailOnMissingInformer {
+		_, listed := c.byKind[gvk]
+		known = listed || c.ended || k != nil && k.lives()
+	}
 	c.mu.RUnlock()
 	switch {
 	case !running:
 		return nil, ErrCacheNotStarted
-	case !known && c.options.ReaderFailOnMissingInformer:
+	case !known:
 		return nil, fmt.Errorf("%w (%s)", ErrResourceNotCached, kindText(gvk))
 	}
-	return c.kind(ctx, gvk, form, false)
+	if k == nil {
+		k = c.addKind(gvk)
+	}
+	return c.wanted(ctx, k, form, false)
 }
 
 func (k *KindInformer) get(ctx context.Context, timeout time.Duration, key client.ObjectKey, obj client.Object, o *client.GetOptions) error {
