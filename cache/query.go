@@ -94,6 +94,11 @@ func newQuery(gvk schema.GroupVersionKind, o *client.ListOptions) (*query, error
 	return q, nil
 }
 
+// everything says that q asks for all objects, on one page.
+func (q *query) everything() bool {
+	return q.namespace == "" && q.name == "" && len(q.terms) == 0 && q.labels.Empty() && !q.nothing && q.limit == 0 && !q.paged
+}
+
 func (q *query) selectLabels(selector labels.Selector) {
 	q.labels = selector
 	requirements, selectable := selector.Requirements()

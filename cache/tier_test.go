@@ -169,6 +169,11 @@ func tiersAgree(t *testing.T, store client.Object, o Options) {
 			}
 		}
 	}
+	for _, stored := range caches[1].scopeOf(t, podGVK).indexer.List() {
+		if _, compact := stored.(*decode.Compact); !compact {
+			t.Errorf("stored: %T", stored)
+		}
+	}
 	if diff := cmp.Diff(tellers[0].told(), tellers[1].told()); diff != "" || len(tellers[0].lines) < 100 {
 		t.Errorf("%d lines, %s", len(tellers[0].lines), diff)
 	}

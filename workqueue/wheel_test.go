@@ -1,7 +1,6 @@
 package workqueue
 
 import (
-	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -49,6 +48,9 @@ func TestWheel(t *testing.T) {
 				}
 				lastAlarm = -1
 			}
+			if today := int64(now) >> tickBits; w.tick > today {
+				t.Fatalf("at %v the tick is %d, want %d at most", now, w.tick, today)
+			}
 			if got := w.sorted(); !slices.Equal(got, want) || w.len != len(want) {
 				t.Fatalf("holds %d, want %d, in order", w.len, len(want))
 			}
@@ -62,13 +64,18 @@ func TestWheel(t *testing.T) {
 	}
 }
 
-// One delay, however long, is not many alarms: one per level, at most.
+// One delay, however long, is not many alarms: one per level, at most, and none
+// in the past. The first is put into a wheel that has been empty for long.
 func TestWheelAlarms(t *testing.T) {
-	for _, delay := range []time.Duration{1, time.Millisecond, time.Second, time.Hour, 10_000 * time.Hour, math.MaxInt64 - 1} {
+	for _, delay := range []time.Duration{1, time.Millisecond, time.Second, time.Hour, 10_000 * time.Hour, never} {
 		var w wheel[int]
-		w.put(&entry[int]{}, 0, delay)
-		alarms := 0
-		for now := w.alarm(); w.pop(now) == nil; now = w.alarm() {
+		now, alarms := 1000*time.Hour, 0
+		w.put(&entry[int]{}, now, later(now, delay))
+		for done := false; !done; done = w.pop(now) != nil {
+			if alarm := w.alarm(); alarm <= now {
+				t.Fatalf("%v: at %v the alarm is set to %v", delay, now, alarm)
+			}
+			now = w.alarm()
 			if alarms++; alarms > 9 {
 				t.Fatalf("%v takes more than nine alarms", delay)
 			}

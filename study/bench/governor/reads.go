@@ -36,18 +36,29 @@ func reads(mgr *manager.Manager, v probe.Variant) probe.Reads {
 		Namespaced: func(ctx context.Context, namespace string) (int, error) {
 			return list(ctx, client.InNamespace(namespace))
 		},
-		All: func(ctx context.Context, look func(namespace, name string)) (n int, err error) {
-			for obj, err := range cache.Each(ctx, mgr.GetCache(), object(v)) {
-				if err != nil {
-					return n, err
-				}
-				if n++; look != nil {
-					look(obj.GetNamespace(), obj.GetName())
-				}
+		All: func(ctx context.Context, look func(namespace, name string)) (int, error) {
+			switch of := object(v).(type) {
+			case *corev1.Pod:
+				return each(ctx, mgr.GetCache(), of, look)
+			case *workload.Workload:
+				return each(ctx, mgr.GetCache(), of, look)
+			default:
+				return each(ctx, mgr.GetCache(), of.(*unstructured.Unstructured), look)
 			}
-			return n, nil
 		},
 	}
+}
+
+func each[T client.Object](ctx context.Context, c *cache.Cache, of T, look func(namespace, name string)) (n int, err error) {
+	for obj, err := range cache.Each(ctx, c, of) {
+		if err != nil {
+			return n, err
+		}
+		if n++; look != nil {
+			look(obj.GetNamespace(), obj.GetName())
+		}
+	}
+	return n, nil
 }
 
 // listOf is an empty list of what is read.
