@@ -30,6 +30,7 @@ type KindInformer struct {
 	client      *client.Direct
 	gvk         schema.GroupVersionKind
 	idleTimeout time.Duration
+	detector    *detector
 
 	life atomic.Pointer[life] // written under mu; never nil
 
@@ -53,7 +54,7 @@ func whole(c *client.Direct, gvk schema.GroupVersionKind) client.Form {
 // newKind returns a kind that nobody has asked for yet. o is its own; d is what
 // Options.ByObject says, if it has the kind.
 func newKind(c *Cache, o *Options, d *declared, gvk schema.GroupVersionKind) *KindInformer {
-	k := &KindInformer{cache: c, client: c.client, gvk: gvk, idleTimeout: o.idleTimeout(), options: o}
+	k := &KindInformer{cache: c, client: c.client, gvk: gvk, idleTimeout: o.idleTimeout(), detector: o.detector, options: o}
 	if d != nil {
 		k.kind, k.listed = *d, true
 	}
@@ -188,7 +189,7 @@ func (k *KindInformer) AddHandler(h informer.Handler, o *informer.HandlerOptions
 		r.options = *o
 	}
 	r.options.Name = cmp.Or(r.options.Name, fmt.Sprintf("%T", h))
-	r.handler = &oneAtATime{handler: wholes{k.options.detector.watch(h, k.gvk, r.options.Name)}, turn: make(chan struct{}, 1)}
+	r.handler = &oneAtATime{handler: wholes{k.detector.watch(h, k.gvk, r.options.Name)}, turn: make(chan struct{}, 1)}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.registrations = append(k.registrations, r)

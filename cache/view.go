@@ -25,7 +25,7 @@ func (k *KindInformer) view(stored client.Object, form client.Form, copy bool) (
 	if c, is := stored.(*decode.Compact); is {
 		return k.viewOf(c, form, copy)
 	}
-	k.options.detector.handOut(k.gvk, stored, !copy, "")
+	k.detector.handOut(k.gvk, stored, !copy, "")
 	return k.converted(stored, form, copy)
 }
 
