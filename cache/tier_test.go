@@ -93,7 +93,7 @@ func randomPod(r *rand.Rand, n int) *corev1.Pod {
 	if o := r.IntN(4); o > 0 {
 		p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: fmt.Sprint("rs", o), UID: types.UID(fmt.Sprint("owner", o)), Controller: new(true)}}
 	}
-	p.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "somebody", Operation: "Update", FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:metadata":{}}`)}}}
+	p.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "somebody", Operation: "Update", FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{}}`)}}
 	return p
 }
 
