@@ -24,7 +24,7 @@ test: ## every test that needs no control plane, with the race detector
 
 e2e: ## the end-to-end tests, on a real etcd, kube-apiserver and kube-controller-manager
 	@GO="$(GO)" sh hack/controlplane/build.sh kube-controller-manager
-	$(GO) test -race -count=1 -p 1 -timeout 20m -run '^TestE2E' ./...
+	$(GO) test -race -count=1 -p 2 -timeout 20m -run '^TestE2E' ./...
 
 check: bin/staticcheck ## gofmt, vet, staticcheck, layer and doc tests
 	@unformatted=$$(gofmt -l $(GOFILES)); test -z "$$unformatted" || { echo "gofmt -w these files:"; echo "$$unformatted"; exit 1; }
