@@ -203,15 +203,7 @@ func (c *Cache) kind(ctx context.Context, gvk schema.GroupVersionKind, form clie
 	if k == nil {
 		k = c.addKind(gvk)
 	}
-	return c.wanted(ctx, k, form, kept)
-}
-
-// wanted returns k once it is asked for in a form, see want.
-func (c *Cache) wanted(ctx context.Context, k *KindInformer, form client.Form, kept bool) (*KindInformer, error) {
-	begun, err := k.want(ctx, form, kept)
-	if begun && !kept && !k.listed {
-		k.warn(ctx)
-	}
+	_, err := k.want(ctx, form, kept)
 	return k, err
 }
 

@@ -48,7 +48,7 @@ func (e *ear) Unread(objects int) {
 	}
 }
 
-// warn tells of an informer that a read, or a handler, has started by the way, of a kind that
+// warn tells of an informer that a read has started by the way, of a kind that
 // nobody has declared: it may hold more of the cluster than was meant.
 func (k *KindInformer) warn(ctx context.Context) {
 	k.mu.Lock()

@@ -124,7 +124,11 @@ func (c *Cache) readable(ctx context.Context, gvk schema.GroupVersionKind, form 
 	if k == nil {
 		k = c.addKind(gvk)
 	}
-	return c.wanted(ctx, k, form, false)
+	begun, err := k.want(ctx, form, false)
+	if begun && !k.listed {
+		k.warn(ctx)
+	}
+	return k, err
 }
 
 func (k *KindInformer) get(ctx context.Context, timeout time.Duration, key client.ObjectKey, obj client.Object, o *client.GetOptions) error {
